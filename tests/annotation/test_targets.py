@@ -93,28 +93,6 @@ def test_scores_by_label_are_shown_but_weigh_nothing() -> None:
     assert [key for key, weight in weights.items() if weight is None] == by_label
 
 
-@pytest.mark.parametrize("name", TARGETS)
-def test_labels_are_not_empty(name: str) -> None:
-    assert target(name).label_problem("_" if name == "morph" else "A") is None
-    assert "not annotated" in str(target(name).label_problem(""))
-
-
-@pytest.mark.parametrize("name", ["ents", "spans"])
-def test_outside_is_no_label_of_spans(name: str) -> None:
-    assert "outside" in str(target(name).label_problem("O"))
-    assert target(name).label_problem("o") is None
-    assert target("tag").label_problem("O") is None
-
-
-@pytest.mark.parametrize(
-    ("label", "good"),
-    [("Case=Nom", True), ("A=B|C=D", True), ("Case", False), ("A=B=C", False), ("A=B|=", False)],
-)
-def test_morphology_is_features_with_values(label: str, good: bool) -> None:
-    problem = target("morph").label_problem(label)
-    assert problem is None if good else "Feature=Value" in str(problem)
-
-
 @pytest.mark.parametrize(
     ("label", "written"),
     [

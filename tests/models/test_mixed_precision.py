@@ -88,25 +88,6 @@ def test_full_precision_leaves_what_the_user_has_turned_on() -> None:
     assert shim.network.seen == [torch.bfloat16]
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
-def test_gradients_of_several_batches_add_up(setting: str | None) -> None:
-    """Thinc's own shim divides the accumulated gradients by the scale again with each batch."""
-    alone = []
-    for seed in range(3):
-        shim, x = make_shim(setting), vectors(seed)
-        backpropagate(shim, x)
-        assert x.grad is not None
-        assert x.grad.any()
-        alone.append((gradient_of(shim), x.grad))
-    shim = make_shim(setting)
-    for seed, (_, of_input) in enumerate(alone):
-        x = vectors(seed)
-        backpropagate(shim, x)
-        assert torch.equal(x.grad, of_input)
-    torch.testing.assert_close(gradient_of(shim), sum(g for g, _ in alone))
-    assert shim.network.unused.grad is None
-
-
 @pytest.mark.parametrize("setting", HALF_PRECISIONS)
 def test_gradients_that_are_too_small_for_half_precision_are_kept(setting: str) -> None:
     # Underflows in float16

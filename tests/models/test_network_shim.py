@@ -78,14 +78,6 @@ def test_predicting_needs_no_gradient_and_leaves_the_mode() -> None:
     assert not any(module.training for module in shim.network.modules())
 
 
-def test_dropout_is_on_in_training_only() -> None:
-    shim = make_shim()
-    first, _ = shim.begin_update(inputs())
-    second, _ = shim.begin_update(inputs())
-    assert not torch.equal(first, second)
-    assert not any(module.training for module in shim.network.modules())
-
-
 def test_the_mode_is_set_back_after_an_error() -> None:
     shim = make_shim()
     with pytest.raises(RuntimeError):
@@ -117,13 +109,6 @@ def test_updates_where_the_optimizer_gives_another_array() -> None:
     assert shim.network.scale.item() == 7.0
 
 
-def test_the_gradient_is_gone_after_an_update() -> None:
-    shim = make_shim()
-    backpropagate(shim)
-    shim.finish_update(SGD(0.1))
-    assert all(p.grad is None or not p.grad.any() for p in shim.network.parameters())
-
-
 def test_our_optimizers_do_not_spend_time_on_gradients_that_are_dropped() -> None:
     shim = make_shim()
     backpropagate(shim)
@@ -152,15 +137,6 @@ def test_an_optimizer_may_keep_the_gradient_for_later() -> None:
         optimizer(key, weights, kept)
     assert gradient != 0.0
     assert shim.network.scale.item() == pytest.approx(before - gradient)
-
-
-def test_gradients_add_up_until_the_update() -> None:
-    shim = make_shim()
-    shim.network.dropout.p = 0.0
-    backpropagate(shim)
-    once = shim.network.scale.grad.clone()
-    backpropagate(shim)
-    torch.testing.assert_close(shim.network.scale.grad, 2 * once)
 
 
 # Averages

@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 import torch
 from spacy.tokens import Doc
-from spacy.util import registry
 from spacy.vocab import Vocab
 
 from spacy_psa.layers.labeler import PredicateMask
-from spacy_psa.models.srl import Proposition, build_role_labeler, propositions
-from spacy_psa.models.srl_ensemble import build_role_ensemble
+from spacy_psa.models.srl import Proposition, propositions
 
 from ..layers.helpers import normal, randomized
 from ..pipeline.srl_data import WORDS, given_doc, initialized_nlp, srl_of
@@ -85,8 +83,3 @@ def test_all_parameters_get_gradients() -> None:
         for shim in node.shims:
             for name, parameter in shim.network.named_parameters():
                 assert parameter.grad is not None, name
-
-
-def test_blocks_are_registered() -> None:
-    assert registry.architectures.get("spacy_psa.RoleLabeler.v1") is build_role_labeler
-    assert registry.architectures.get("spacy_psa.RoleEnsemble.v1") is build_role_ensemble

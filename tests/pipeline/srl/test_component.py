@@ -112,12 +112,6 @@ def test_labels_can_be_given() -> None:
     assert srl_of(nlp).label_data == tuple(labels)
 
 
-def test_a_label_is_a_string_that_is_added_once() -> None:
-    with pytest.raises(ValueError, match="P313"):
-        srl_of(make_nlp()).add_label(3)
-    assert srl_of(initialized_nlp()).add_label("A0") == 0
-
-
 def test_examples_without_frames_are_refused() -> None:
     nlp = make_nlp()
     doc = Doc(nlp.vocab, words=["Hi"])
@@ -261,8 +255,3 @@ def test_the_loss_is_that_of_single_labels() -> None:
     loss, gradient = component.get_loss(examples, potentials)
     assert loss == pytest.approx(wanted, abs=1e-6)
     assert gradient.emissions.shape == potentials.emissions.shape
-
-
-def test_what_gives_no_examples_is_spacys_error() -> None:
-    with pytest.raises(TypeError, match="E930"):
-        srl_of(make_nlp()).initialize([])  # type: ignore[arg-type]

@@ -1,6 +1,7 @@
 """The component's life cycle: factory, labels, initialization, learning."""
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ from spacy.cli.init_pipeline import _init_labels
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 from spacy.training.initialize import init_nlp
+
+from spacy_psa.pipeline.tagger import PSATagger
 
 from ..conftest import (
     LABELS,
@@ -51,15 +54,6 @@ def test_overfits(target: str) -> None:
     assert nlp.evaluate(make_examples(nlp))[SCORES[target]] == 1.0
 
 
-def test_pipe_predicts_what_call_does(target: str) -> None:
-    nlp = trained_nlp(target)
-    texts = ["Ann saw Berlin .", "They eat green ham .", "Bob", "New York City likes Bob ."]
-    expected = [annotation(nlp(text)) for text in texts]
-    for batch_size in (1, 2, 128):
-        docs = nlp.pipe(texts, batch_size=batch_size)
-        assert [annotation(doc) for doc in docs] == expected
-
-
 def test_no_label_is_an_error() -> None:
     nlp = make_nlp()
     with pytest.raises(ValueError, match=r"P305.*Annotated in them: nothing\."):
@@ -85,6 +79,22 @@ def test_an_uninitialized_component_says_so() -> None:
 
 def test_an_uninitialized_component_has_nothing_to_say_of_an_empty_doc() -> None:
     assert len(make_nlp()("")) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("label_smoothing", value) for value in (-0.1, 1.0)),
+        *(("label_weights", {"NN": value}) for value in (0.0, -1.0, math.inf, math.nan)),
+        ("loss_reduction", "max"),
+        *(("max_grad_norm", value) for value in (0.0, -1.0)),
+        *(("threshold", value) for value in (-0.1, 1.1, {"NN": 2.0})),
+    ],
+)
+def test_a_setting_out_of_range_is_an_error(name: str, value: object) -> None:
+    nlp = make_nlp()
+    with pytest.raises(ValueError, match=rf"P210.*'{name}'"):
+        PSATagger(nlp.vocab, tagger_of(nlp).model, **{name: value})
 
 
 @pytest.mark.parametrize("label", [9, None, b"NN"])
@@ -146,10 +156,6 @@ def test_an_added_label_can_be_predicted_and_is_in_the_strings() -> None:
     nlp.initialize(lambda: make_examples(nlp))
     assert tagger_of(nlp).model.get_dim("nO") == len(LABELS["tag"]) + 1
     assert "EXTRA" in nlp.vocab.strings
-
-
-def test_labels_come_from_the_examples_in_order(target: str) -> None:
-    assert list(tagger_of(initialized_nlp(target)).labels) == LABELS[target]
 
 
 def test_labels_do_not_depend_on_the_order_of_the_examples(target: str) -> None:

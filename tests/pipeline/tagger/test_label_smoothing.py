@@ -85,12 +85,6 @@ def test_it_is_off_by_default() -> None:
     assert losses[0] == losses[1] != losses[2]
 
 
-@pytest.mark.parametrize("value", [-0.1, 1.0, 2.0])
-def test_values_out_of_range_are_errors(value: float) -> None:
-    with pytest.raises(ValueError, match=r"P210.*label_smoothing"):
-        make_nlp(label_smoothing=value)
-
-
 def test_it_does_not_go_with_constraints_in_training() -> None:
     with pytest.raises(ValueError, match=r"P231.*psa_tagger.*0\.1"):
         make_nlp("ents", label_smoothing=0.1, constrain_training=True)

@@ -17,7 +17,6 @@ from thinc.api import Config
 
 from spacy_psa.annotation.schemes import SCHEMES
 from spacy_psa.inference import LinearChain, Potentials
-from spacy_psa.pipeline.tagger import PSATagger
 
 from ...inference.brute_force import BruteForce
 from ..conftest import (
@@ -281,13 +280,6 @@ def test_weights_of_unknown_labels_are_errors(kind: str, label: str, options: st
     with pytest.raises(ValueError, match=f"P372.*psa_tagger.*{options}") as error:
         initialized_nlp(kind, label_weights={label: 2.0})
     assert f"'{label}'" in str(error.value)
-
-
-@pytest.mark.parametrize("weight", [0.0, -1.0, float("inf"), float("nan")])
-def test_weights_out_of_range_are_errors(weight: float) -> None:
-    nlp = make_nlp()
-    with pytest.raises(ValueError, match=r"P210.*label_weights"):
-        PSATagger(nlp.vocab, tagger_of(nlp).model, label_weights={"NNP": weight})
 
 
 def test_a_config_may_have_weights_in_a_section() -> None:

@@ -13,7 +13,6 @@ from spacy_psa.inference import LinearChain
 from ..conftest import (
     initialized_nlp,
     make_examples,
-    make_nlp,
     tagger_of,
     tiny_model,
     trained_nlp,
@@ -66,8 +65,3 @@ def test_the_model_gets_the_gradient_of_the_sum(step: Callable[[Any], None]) -> 
     assert mean
     for name, array in mean.items():
         assert total[name] == pytest.approx(3 * array, rel=1e-3, abs=1e-5), name
-
-
-def test_other_values_are_an_error() -> None:
-    with pytest.raises(ValueError, match=r"'loss_reduction'.*'mean' or 'sum'"):
-        make_nlp(loss_reduction="max")

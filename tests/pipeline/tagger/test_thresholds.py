@@ -161,12 +161,6 @@ def test_tags_that_are_there_already_are_never_dropped(overwrite: bool) -> None:
     assert [token.tag_ for token in nlp(doc)] == ["NN", "XX", "", "", "", ""]
 
 
-@pytest.mark.parametrize("threshold", [-0.1, 1.1, {"PER": 2.0}])
-def test_thresholds_are_probabilities(threshold: Any) -> None:
-    with pytest.raises(ValueError, match=r"\[P210\].*threshold"):
-        make_nlp("ents", threshold=threshold)
-
-
 def test_unknown_labels_are_found_when_training_begins() -> None:
     nlp = make_nlp("ents", threshold={"PERSON": 0.5})
     with pytest.raises(ValueError, match=r"\[P343\].*'PERSON'.*LOC, PER"):
