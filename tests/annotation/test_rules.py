@@ -89,37 +89,11 @@ def test_a_forbidden_label_is_forbidden_in_all_spans(whole: bool) -> None:
         assert gain(rule, tags) == (-inf if has_label else 0.0)
 
 
-def test_a_required_span_is_in_all_sequences_that_are_left() -> None:
-    rule = Rule(1, 4, "PER")
-    for tags in sequences(4):
-        assert gain(rule, tags) == (0.0 if (1, 4, "PER") in BIOES.decode(tags) else -inf)
-
-
 def test_a_required_label_is_in_some_span_at_each_token() -> None:
     rule = Rule(1, 3, "LOC", inf, whole=False)
     for tags in sequences(4):
         complies = all(tag.endswith("LOC") for tag in tags[1:3])
         assert gain(rule, tags) == (0.0 if complies else -inf)
-
-
-@pytest.mark.parametrize("score", [3.0, -3.0])
-@pytest.mark.parametrize("place", [(1, 2), (1, 3), (0, 3)])
-def test_what_a_shared_score_does_to_odds(place: tuple[int, int], score: float) -> None:
-    start, end = place
-    length = end - start
-    rule = Rule(start, end, "LOC", score)
-    own = BIOES.encode([(0, length, "LOC")], length)
-    with_span, without = set(), set()
-    for tags in sequences(4):
-        same = sum(a == b for a, b in zip(tags[start:end], own, strict=True))
-        assert gain(rule, tags) == pytest.approx(score * same / length)
-        has_span = (start, end, "LOC") in BIOES.decode(tags)
-        (with_span if has_span else without).add(round(gain(rule, tags), 4))
-    assert with_span == {score}
-    # For one token, log-odds change by the score; for n tokens, by 1 / n of the score up to all
-    differences = {abs(score - found) for found in without}
-    assert max(differences) == abs(score)
-    assert min(differences) == pytest.approx(abs(score) / length, abs=1e-3)
 
 
 @given(st.lists(st.sampled_from([inf, -inf, 2.0, -1.0]), min_size=1, max_size=5), st.randoms())
@@ -150,23 +124,6 @@ def test_what_is_no_score_is_an_error(score: Any) -> None:
     assert not is_score(score)
     with pytest.raises(ValueError, match=r"P361.*'Ann Lee saw New York '.*score"):
         check_rule(Rule(0, 1, "PER", score), make_doc(), LABELS)
-
-
-@pytest.mark.parametrize("place", [(-1, 2), (2, 2), (3, 2), (4, 6)])
-def test_a_rule_out_of_range_is_an_error(place: tuple[int, int]) -> None:
-    with pytest.raises(ValueError, match=rf"P341.*'Ann Lee saw.*{place[0]} to {place[1]}.*has 5"):
-        check_rule(Rule(*place, "PER"), make_doc(), LABELS)
-
-
-def test_an_unknown_label_is_an_error() -> None:
-    with pytest.raises(ValueError, match=r"P340.*'Ann Lee saw.*'GPE'.*LOC, PER"):
-        check_rule(Rule(0, 2, "GPE"), make_doc(), LABELS)
-
-
-@pytest.mark.parametrize("found", [None, 3, "PER", [(0, 2, "PER")], [Rule(0, 1, "PER"), None]])
-def test_what_is_no_list_of_rules_is_an_error(found: Any) -> None:
-    with pytest.raises(ValueError, match=r"P360.*'Ann Lee saw"):
-        rules_for(make_doc(), lambda doc: found)
 
 
 def test_any_iterable_of_rules_will_do() -> None:
@@ -208,34 +165,9 @@ def test_tags_that_are_set() -> None:
     assert existing("morph", doc) == [None, None, "_", None, None]
 
 
-def test_entities_and_blocked_tokens() -> None:
-    doc = make_doc()
-    doc.set_ents([Span(doc, 3, 5, "LOC")], blocked=[doc[0:2]])
-    assert existing("ents", doc) == ["O", "O", None, "B-LOC", "E-LOC"]
-
-
-def test_of_spans_that_overlap_the_longest_counts_and_the_rest_is_taken() -> None:
-    doc = spans_doc((0, 3, "LOC"), (1, 2, "PER"), (2, 4, "PER"))
-    assert existing("spans", doc) == ["B-LOC", "I-LOC", "E-LOC", "O", None]
-
-
-def test_a_span_across_a_sentence_boundary_leaves_no_room() -> None:
-    doc = spans_doc((0, 2, "LOC"), (2, 4, "PER"))
-    assert existing("spans", doc, (0, 3)) == ["B-LOC", "E-LOC", "O", "O", None]
-    assert existing("spans", doc, (0, 2))[2:] == ["B-PER", "E-PER", None]
-
-
 def test_spans_of_no_tokens_are_nothing() -> None:
     assert existing("spans", spans_doc((2, 2, "LOC"))) is None
     assert existing("spans", spans_doc((2, 2, "LOC"), (2, 3, "PER")))[2] == "S-PER"
-
-
-def test_what_stands_for_a_tag() -> None:
-    doc = make_doc()
-    assert target("tag").matching_tag_ids("PER", ids_of("tag"), doc) == [1]
-    assert target("tag").matching_tag_ids("GPE", ids_of("tag"), doc) == []
-    assert target("ents").matching_tag_ids("S-PER", ids_of("ents"), doc) == [8]
-    assert target("ents").matching_tag_ids("S-GPE", ids_of("ents"), doc) == [0]
 
 
 def test_what_stands_for_a_set_of_labels() -> None:

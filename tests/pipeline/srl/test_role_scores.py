@@ -53,51 +53,32 @@ def test_pieces_of_the_verb_are_the_verb():
     assert counts(score(gold, frame())) == (0, 0, 0)
 
 
-def test_a_continued_argument_is_one_argument():
-    gold = frame((0, 1, "A1"), (3, 5, "C-A1"))
-    assert counts(score(gold, gold)) == (1, 0, 0)
+A1 = (0, 1, "A1")
+CONTINUED = [A1, (3, 5, "C-A1")]
+TWO = [A1, (1, 2, "A1"), (3, 4, "C-A1")]
+REFERRED = [(0, 1, "A0"), (1, 2, "R-A0")]
+REFERENCE = [(0, 1, "R-A1"), (3, 4, "C-R-A1")]
+CASES = {
+    "a continued argument is one": (CONTINUED, CONTINUED, (1, 0, 0)),
+    "it is wrong if a piece is missing": (CONTINUED, [A1], (0, 1, 1)),
+    "it is wrong if a piece is": (CONTINUED, [A1, (3, 4, "C-A1")], (0, 1, 1)),
+    "pieces are not joined": (CONTINUED, [A1, (3, 4, "C-A1"), (4, 5, "C-A1")], (0, 1, 1)),
+    # Both extend from the same first to the same last word, but only one has a gap
+    "a gap is no part": ([(3, 4, "A1"), (5, 6, "C-A1")], [(3, 6, "A1")], (0, 1, 1)),
+    "the last argument is continued": (TWO, TWO, (2, 0, 0)),
+    "not the first": (TWO, [A1, (1, 2, "C-A1"), (3, 4, "A1")], (0, 2, 2)),
+    "nothing is continued": ([(3, 5, "A1")], [(3, 5, "C-A1")], (1, 0, 0)),
+    "nothing before": ([A1, (3, 4, "A1")], [(0, 1, "C-A1"), (3, 4, "A1")], (2, 0, 0)),
+    "a reference is a role": (REFERRED, REFERRED, (2, 0, 0)),
+    "of its own": (REFERRED, [(0, 1, "A0"), (1, 2, "A0")], (1, 1, 1)),
+    "a reference is continued": (REFERENCE, REFERENCE, (1, 0, 0)),
+}
 
 
-def test_a_continued_argument_is_wrong_if_a_piece_is():
-    gold = frame((0, 1, "A1"), (3, 5, "C-A1"))
-    assert counts(score(gold, frame((0, 1, "A1")))) == (0, 1, 1)
-    assert counts(score(gold, frame((0, 1, "A1"), (3, 4, "C-A1")))) == (0, 1, 1)
-    assert counts(score(gold, frame((0, 1, "A1"), (3, 4, "C-A1"), (4, 5, "C-A1")))) == (0, 1, 1)
-
-
-def test_an_argument_without_its_continuation_is_not_the_one_in_between():
-    # Both extend from the same first to the same last word, but only one has a gap.
-    gold = frame((3, 4, "A1"), (5, 6, "C-A1"))
-    assert counts(score(gold, frame((3, 6, "A1")))) == (0, 1, 1)
-
-
-def test_a_continuation_belongs_to_the_last_argument_of_its_role():
-    gold = frame((0, 1, "A1"), (1, 2, "A1"), (3, 4, "C-A1"))
-    result = score(gold, frame((0, 1, "A1"), (1, 2, "C-A1"), (3, 4, "A1")))
-    assert counts(result) == (0, 2, 2)
-    assert counts(score(gold, gold)) == (2, 0, 0)
-
-
-def test_a_continuation_of_nothing_is_an_argument():
-    assert counts(score(frame((3, 5, "A1")), frame((3, 5, "C-A1")))) == (1, 0, 0)
-
-
-def test_a_continuation_before_its_argument_is_an_argument():
-    result = score(frame((0, 1, "A1"), (3, 4, "A1")), frame((0, 1, "C-A1"), (3, 4, "A1")))
-    assert counts(result) == (2, 0, 0)
-
-
-def test_references_are_roles_of_their_own():
-    gold = frame((0, 1, "A0"), (1, 2, "R-A0"))
-    assert counts(score(gold, gold)) == (2, 0, 0)
-    assert counts(score(gold, frame((0, 1, "A0"), (1, 2, "A0")))) == (1, 1, 1)
-
-
-def test_references_can_be_continued():
-    gold = frame((0, 1, "R-A1"), (3, 4, "C-R-A1"))
-    result = score(gold, gold)
-    assert counts(result) == (1, 0, 0)
-    assert list(result.per_role) == ["R-A1"]
+@pytest.mark.parametrize("case", CASES)
+def test_pieces_are_counted_as_by_the_script(case):
+    gold, predicted, expected = CASES[case]
+    assert counts(score(frame(*gold), frame(*predicted))) == expected
 
 
 def test_arguments_of_a_missing_proposition_are_missed():

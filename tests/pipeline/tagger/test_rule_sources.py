@@ -175,6 +175,8 @@ def test_a_function_that_requires_a_tag() -> None:
     ("rules", "match"),
     [
         ([Rule(5, 9, "PER")], "P341.*'Bob saw.*5 to 9"),
+        ([Rule(-1, 2, "PER")], "P341.*-1 to 2"),
+        ([Rule(2, 2, "PER")], "P341.*2 to 2"),
         ([Rule(0, 1, "GPE")], "P340.*'Bob saw.*'GPE'.*O, LOC, PER"),
         ([Rule(0, 1, "PER", float("nan"))], "P361.*'Bob saw.*nan"),
         ([Rule(2, 4, "PER"), Rule(3, 5, "LOC")], r"P362.*'York' \(3\).*'Bob saw.*PER.*LOC"),
@@ -182,6 +184,9 @@ def test_a_function_that_requires_a_tag() -> None:
         ([Rule(2, 4, "PER"), Rule(3, 4, "PER", -inf)], r"P362.*'York' \(3\)"),
         ([Rule(1, 2, label, -inf) for label in ("PER", "LOC", "O")], r"P362.*'saw' \(1\)"),
         (None, "P360.*None.*'Bob saw"),
+        (3, "P360.*'Bob saw"),
+        ("PER", "P360.*'Bob saw"),
+        ([Rule(0, 1, "PER"), (0, 2, "PER")], "P360.*'Bob saw"),
     ],
 )
 def test_wrong_rules_are_one_clear_error(rules: Any, match: str) -> None:
