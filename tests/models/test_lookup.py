@@ -79,14 +79,6 @@ def test_characters_are_padded() -> None:
     assert features.characters.tolist() == [[b, n, UNKNOWN_CHARACTER], [a, b, PADDING_CHARACTER]]
 
 
-@pytest.mark.parametrize(
-    ("limit", "expected"), [(4, "abba"), (3, "aba"), (1, "a"), (6, "abnnba"), (7, "abnxnba")]
-)
-def test_long_words_are_read_at_both_ends(limit: int, expected: str) -> None:
-    long, short = (look_up([w], max_characters=limit) for w in ("abnxnba", expected))
-    assert long.characters.tolist() == short.characters.tolist()
-
-
 def test_words_that_have_a_vector_only_are_fixed() -> None:
     features = look_up(["ann", "rome", "x", "Rome"], vocab_with("ann", "rome"))
     assert rows_of_tokens(features) == [1, FIXED_ROW, UNKNOWN_ROW, FIXED_ROW]
@@ -102,15 +94,6 @@ def test_docs_of_a_batch_follow_each_other() -> None:
     vocab = Vocab()
     docs = [Doc(vocab, words=words) for words in ([], ["Bob"], ["ann", "x"], [])]
     assert rows_of_tokens(make_lookup().features(docs, vocab)) == [2, 1, 0]
-
-
-def test_replaced_vectors_are_noticed() -> None:
-    vocab = vocab_with("rome")
-    lookup, doc = make_lookup(), Doc(vocab, words=["rome", "oslo"])
-    assert rows_of_tokens(lookup.features([doc], vocab)) == [FIXED_ROW, UNKNOWN_ROW]
-    vocab.vectors = Vectors(strings=vocab.strings, shape=(1, 3))
-    vocab.vectors.add("oslo", vector=np.ones(3, dtype="f"))
-    assert rows_of_tokens(lookup.features([doc], vocab)) == [UNKNOWN_ROW, FIXED_ROW]
 
 
 def test_the_cache_does_not_grow_forever(monkeypatch: pytest.MonkeyPatch) -> None:

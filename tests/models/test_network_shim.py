@@ -300,15 +300,6 @@ def test_tensors_of_another_network_are_refused(changes: dict, problem: str) -> 
 # Copies
 
 
-def test_a_copy_has_the_weights_and_its_own_id() -> None:
-    shim = make_shim()
-    copied = shim.copy()
-    assert states_equal(copied, shim)
-    assert copied.id != shim.id
-    copied.network.scale.data += 1
-    assert shim.network.scale.item() == 1.0
-
-
 # CUDA
 
 

@@ -5,7 +5,6 @@ import os
 import pickle
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from pathlib import Path
 
@@ -14,7 +13,6 @@ import torch
 from spacy.language import Language
 
 from ..conftest import (
-    annotation,
     assert_same_weights,
     make_adam,
     make_docs,
@@ -73,15 +71,6 @@ def test_processes(tmp_path: Path, method: str) -> None:
         pytest.fail("the processes hang")
     assert process.returncode == 0, output
     assert output.splitlines()[-1] == "done"
-
-
-def test_threads_share_a_pipeline() -> None:
-    nlp = trained_nlp()
-    expected = [annotation(nlp(text)) for text in TEXTS]
-    fresh = trained_nlp()
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda text: annotation(fresh(text)), TEXTS * 3))
-    assert found == expected * 3
 
 
 def test_the_component_can_be_pickled(target: str) -> None:

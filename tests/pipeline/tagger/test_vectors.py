@@ -15,7 +15,6 @@ from spacy.vectors import Vectors
 from ..conftest import (
     WORDS,
     make_adam,
-    make_docs,
     make_examples,
     make_nlp,
     tagger_of,
@@ -278,13 +277,6 @@ def test_floret_vectors_travel_with_the_pipeline() -> None:
     nlp.initialize(lambda: make_examples(nlp))
     loaded = make_nlp().from_bytes(nlp.to_bytes())
     np.testing.assert_array_equal(embed(loaded, "xyzzy"), embed(nlp, "xyzzy"))
-
-
-def test_a_word_of_10000_characters() -> None:
-    nlp = nlp_with_vectors()
-    word = "ab" * 5000
-    potentials = tagger_of(nlp).model.predict(make_docs(nlp, [["Ann", word, "."]]))
-    assert torch.isfinite(potentials.emissions).all()
 
 
 def test_of_a_long_word_beginning_and_end_are_read() -> None:
