@@ -10,6 +10,7 @@ from .attention import Insight, Passage
 from .attention_figures import Figure, gates, model_figures, passage_figures
 
 MODEL = "The model"
+LONGEST = 1000  # characters of the text
 HELP = (
     "Darker cells have greater values; all values are in the tables below the figures. Scores are "
     "orange below 0 and blue above. Gray cells are impossible."
@@ -23,7 +24,9 @@ def attention_page(insight: Insight, title: str) -> str:
         for name, words, figures in _sections(insight)
     ]
     intro = f"{_extent(insight)} {HELP}"
-    text = _shortened(insight.text)
+    text = insight.text
+    if len(text) > LONGEST:
+        text = text[: LONGEST - 1] + "…"
     return render("attention.html.jinja", title, text=text, intro=intro, parts=parts)
 
 
@@ -47,10 +50,6 @@ def _extent(insight: Insight) -> str:
     if insight.n_shown == insight.n_tokens:
         return f"All {insight.n_tokens} tokens are shown."
     return f"The first {insight.n_shown} of {insight.n_tokens} tokens are shown."
-
-
-def _shortened(text: str, longest: int = 1000) -> str:
-    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def _words(passage: Passage, insight: Insight) -> Table:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -101,9 +102,9 @@ def confidences(
     """Compare a component's predictions with the gold standard. Predictions that include a token
     without gold annotation are skipped.
     """
-    units = {"tokens": _Collector()}
-    if component.target.has_spans:
-        units["spans"] = _Collector()
+    units = ("tokens", "spans") if component.target.has_spans else ("tokens",)
+    found: dict[str, list[tuple[float, bool]]] = {unit: [] for unit in units}
+    n_gold = Counter[str]()
     columns = {label: i for i, label in enumerate(component.marginal_labels)}
     for batch in batches:
         chain = LinearChain(batch.labeled.at(temperature), constraints=component.constraints)
@@ -114,34 +115,22 @@ def confidences(
             for i, (name, right) in enumerate(zip(names, gold.labels, strict=True)):
                 if right is not None:
                     label = component.target.label_of(name)
-                    units["tokens"].add(float(probs[i, columns[label]]), label in right)
-                    units["tokens"].n_gold += 1
+                    found["tokens"].append((float(probs[i, columns[label]]), label in right))
+                    n_gold["tokens"] += 1
         if component.target.has_spans:
             spans = [component.target.spans_of(names) for names in tags]
             scores = component.span_probs(batch.docs, spans, distribution=chain)
-            for found, gold, of_spans in zip(spans, batch.gold, scores, strict=True):
-                _compare_spans(found, gold, of_spans, units["spans"])
-    return {name: collector.confidences for name, collector in units.items()}
-
-
-class _Collector:
-    """Collects the predictions of one kind."""
-
-    def __init__(self) -> None:
-        self._confidence: list[float] = []
-        self._correct: list[bool] = []
-        self.n_gold = 0
-
-    def add(self, confidence: float, correct: bool) -> None:
-        """Add a prediction."""
-        self._confidence.append(confidence)
-        self._correct.append(correct)
-
-    @property
-    def confidences(self) -> Confidences:
-        """All predictions that were added."""
-        confidence = np.array(self._confidence, dtype=np.float64)
-        return Confidences(confidence, np.array(self._correct, dtype=bool), self.n_gold)
+            for places, gold, of_spans in zip(spans, batch.gold, scores, strict=True):
+                found["spans"] += _compared(places, gold, of_spans)
+                n_gold["spans"] += len(gold.spans)
+    return {
+        unit: Confidences(
+            np.array([confidence for confidence, _ in pairs], dtype=np.float64),
+            np.array([correct for _, correct in pairs], dtype=bool),
+            n_gold[unit],
+        )
+        for unit, pairs in found.items()
+    }
 
 
 def _scores(component: PSATagger, docs: Sequence[Doc]) -> tuple[Potentials, torch.Tensor | None]:
@@ -198,10 +187,10 @@ def _known_tags(doc: Doc, options: Sequence[list[int] | None]) -> tuple[list[lis
     return known, n_new
 
 
-def _compare_spans(
-    found: Sequence[Span], gold: Gold, probabilities: Sequence[float], units: _Collector
-) -> None:
-    units.n_gold += len(gold.spans)
+def _compared(
+    found: Sequence[Span], gold: Gold, probabilities: Sequence[float]
+) -> Iterator[tuple[float, bool]]:
+    """The probability of each span of known tokens, and whether it is correct."""
     for (start, end, label), probability in zip(found, probabilities, strict=True):
         if None not in gold.labels[start:end]:
-            units.add(probability, label in gold.spans.get((start, end), ()))
+            yield probability, label in gold.spans.get((start, end), ())

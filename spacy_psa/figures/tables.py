@@ -76,11 +76,11 @@ def percent(value: float | None, decimals: int = 2) -> str:
     return f"{round(100 * value, 10):.{decimals}f}"
 
 
-def interval(ends: Sequence[float] | None, decimals: int = 2) -> str:
+def interval(ends: Sequence[float] | None) -> str:
     """Format an interval in percent, e.g. `91.02–92.31`; a dash if there is none."""
     if ends is None:
         return DASH
-    low, high = (percent(end, decimals).replace("-", "\u2212") for end in ends)
+    low, high = (percent(end).replace("-", "\u2212") for end in ends)
     return f"{low} to {high}" if "\u2212" in low + high else f"{low}\u2013{high}"
 
 

@@ -202,7 +202,6 @@ def teachings(
     n_chains: Sequence[int],
     *,
     predicates: Sequence[Sequence[int]] | None = None,
-    gold: float = 0.0,
     temperature: float = 1.0,
     mass: float = 0.999,
     most: int | None = 64,
@@ -215,8 +214,13 @@ def teachings(
         bounds = torch.tensor([offset, offset + sum(own)])
         low, high = torch.searchsorted(edges.token, bounds).tolist()
         part = EdgeMarginals(*(getattr(edges, field)[low:high] for field in _FIELDS))
-        found = None if predicates is None else tuple(predicates[i])
-        yield Teaching(tuple(tags), own, _moved(part, -offset), gold, temperature, found)
+        yield Teaching(
+            tuple(tags),
+            own,
+            _moved(part, -offset),
+            temperature=temperature,
+            predicates=None if predicates is None else tuple(predicates[i]),
+        )
         first, offset = first + n, offset + sum(own)
 
 

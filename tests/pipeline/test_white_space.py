@@ -247,7 +247,7 @@ def test_their_probabilities_are_sums_over_what_is_left(fields: tuple[str, ...])
         total += np.exp(score_of(potentials, labels)) * np.array(holds)
     ((_, scores, names),) = without_space(potentials, TAGS, [SPACES])
     frames = [FramePrediction(Frame(0, None, None, arguments)) for arguments in asked]
-    (found,) = span_probabilities(scores.select([0] * 4), names, [frames], [0] * 4)
+    found = span_probabilities(scores.select([0] * 4), names, frames, [0] * 4)
     assert [frame.probability for frame in found] == pytest.approx(total[1:5] / total[0])
     for frame, p in zip(found[:2], total[5:7] / total[0], strict=True):
         assert frame.probabilities == pytest.approx([p])

@@ -112,7 +112,7 @@ class RoleDecoder:
             ]
             if self.pipe.probabilities:
                 starts = [wanted[chain].place.start for chain in chains]
-                (found,) = span_probabilities(scores, tags, [found], starts)
+                found = span_probabilities(scores, tags, found, starts)
             frames.update(zip(chains, found, strict=True))
         return [frames[chain] for chain in range(len(wanted))]
 

@@ -20,10 +20,10 @@ MAX_TOKENS = 1 << 15
 def span_probabilities(
     potentials: Potentials,
     tags: Sequence[str],
-    predictions: Sequence[Sequence[FramePrediction]],
+    predictions: Sequence[FramePrediction],
     starts: Sequence[int],
-) -> list[list[FramePrediction]]:
-    """Compute the probabilities of frames and arguments.
+) -> list[FramePrediction]:
+    """Compute the probabilities of frames and arguments, one frame for each chain.
 
     They are exact under the model's distribution over well-formed BIO sequences. The probability of
     an argument is the total probability of all sequences that contain it,
@@ -37,8 +37,7 @@ def span_probabilities(
     ids = {tag: i for i, tag in enumerate(tags)}
     chains: list[int] = []
     labels: list[tuple[NDArray[np.int64], tuple[int, int] | None]] = []
-    flat = [prediction for doc in predictions for prediction in doc]
-    for chain, (prediction, start) in enumerate(zip(flat, starts, strict=True)):
+    for chain, (prediction, start) in enumerate(zip(predictions, starts, strict=True)):
         length = potentials.lengths[chain]
         arguments = prediction.frame.arguments
         whole = np.full(length, ids["O"])
@@ -54,15 +53,12 @@ def span_probabilities(
             labels.append((known, (last - start, ids[f"I-{role}"])))
     found = iter(_probabilities(potentials, tags, chains, labels))
     return [
-        [
-            replace(
-                prediction,
-                probability=next(found),
-                probabilities=[next(found) for _ in prediction.frame.arguments],
-            )
-            for prediction in doc
-        ]
-        for doc in predictions
+        replace(
+            prediction,
+            probability=next(found),
+            probabilities=[next(found) for _ in prediction.frame.arguments],
+        )
+        for prediction in predictions
     ]
 
 

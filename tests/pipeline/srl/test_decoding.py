@@ -167,7 +167,7 @@ def test_probabilities_are_sums_over_all_sequences(seed, transitions):
     first = FramePrediction(Frame(1, None, None, [(s + 7, e + 7, r) for s, e, r in arguments]))
     empty = FramePrediction(Frame(1, None, None, []))
     both = Potentials(potentials.emissions.repeat(2, 1), (4, 4), transitions=potentials.transitions)
-    found_first, found_empty = span_probabilities(both, TAGS, [[first], [empty]], [7, 0])
+    found_first, found_empty = span_probabilities(both, TAGS, [first, empty], [7, 0])
     total = np.zeros(4)
     for labels in product(range(len(TAGS)), repeat=4):
         tags = [TAGS[i] for i in labels]
@@ -177,7 +177,7 @@ def test_probabilities_are_sums_over_all_sequences(seed, transitions):
         holds = [True, spans == arguments, *(a in spans for a in arguments)]
         total += np.exp(score_of(potentials, labels)) * np.array(holds)
     wanted = total[1:] / total[0]
-    assert found_first[0].probability == pytest.approx(wanted[0], rel=1e-4)
-    assert found_first[0].probabilities == pytest.approx(list(wanted[1:]), rel=1e-4)
-    assert found_empty[0].probabilities == []
-    assert 0.0 < found_empty[0].probability < 1.0
+    assert found_first.probability == pytest.approx(wanted[0], rel=1e-4)
+    assert found_first.probabilities == pytest.approx(list(wanted[1:]), rel=1e-4)
+    assert found_empty.probabilities == []
+    assert 0.0 < found_empty.probability < 1.0
