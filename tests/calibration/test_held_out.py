@@ -156,15 +156,3 @@ def test_rules_that_leave_nothing_are_an_error():
     component.rules = lambda doc: [Rule(0, 1, "NN"), Rule(0, 1, "JJ")]
     with pytest.raises(ValueError, match=r"\[P3\d\d\]"):
         hold_out(component, make_docs(nlp), golden(nlp))
-
-
-def test_sharpened_component_is_calibrated_back():
-    nlp = trained_nlp("tag")
-    component, docs = tagger_of(nlp), make_docs(nlp)
-    gold = golden(nlp)
-    gold[0][2].tag_ = "NN"
-    labeled = hold_out(component, docs, gold).labeled
-    fit = fit_temperature([labeled], constraints=component.constraints)
-    sharp = labeled.potentials.tempered(0.5)
-    again = fit_temperature([(sharp, labeled.labels)], constraints=component.constraints)
-    assert again.temperature == pytest.approx(2.0 * fit.temperature, rel=1e-3)

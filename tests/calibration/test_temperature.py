@@ -71,46 +71,12 @@ def test_no_temperature_of_a_grid_is_better_wherever_it_starts(seed, scale, temp
     assert_best_of_grid(batch, fit.temperature)
 
 
-@pytest.mark.parametrize("factor", [0.4, 1.0, 3.0])
-def test_sharpened_distribution_gets_its_factor_back(factor):
-    potentials = random_potentials(4, [12] * 600, scale=1.0)
-    labels = gold_of(potentials)
-    sharpened = potentials.tempered(1.0 / factor)
-    assert fit_temperature([(sharpened, labels)]).temperature == pytest.approx(factor, rel=0.03)
-
-
 def test_factor_multiplies_the_temperature():
     potentials = random_potentials(3, [6] * 30)
     labels = gold_of(potentials, temperature=1.5)
     fit = fit_temperature([(potentials, labels)])
     sharpened = fit_temperature([(potentials.tempered(0.25), labels)])
     assert sharpened.temperature == pytest.approx(4.0 * fit.temperature, rel=1e-4)
-
-
-def test_calibrated_distribution_is_left_as_it_is():
-    potentials = random_potentials(3, [5] * 40)
-    labels = gold_of(potentials, temperature=2.0)
-    first = fit_temperature([(potentials, labels)])
-    again = fit_temperature([(potentials.tempered(first.temperature), labels)])
-    assert again.temperature == pytest.approx(1.0, rel=1e-4)
-    assert again.nll_after == pytest.approx(first.nll_after)
-
-
-def test_slope_is_zero_at_the_temperature_found():
-    potentials = random_potentials(3, [5] * 20)
-    labels = gold_of(potentials, temperature=2.0)
-    temperature = torch.tensor(fit_temperature([(potentials, labels)]).temperature)
-    temperature = temperature.double().requires_grad_()
-    LinearChain(potentials.tempered(temperature)).log_prob(labels).mean().backward()
-    assert float(temperature.grad) == pytest.approx(0.0, abs=1e-4)
-
-
-def test_best_labels_stay_the_same():
-    potentials = random_potentials(4, LENGTHS)
-    fit = fit_temperature([(potentials, gold_of(potentials, temperature=3.0))])
-    assert fit.temperature != 1.0
-    after = LinearChain(potentials.tempered(fit.temperature)).argmax
-    assert torch.equal(after, LinearChain(potentials).argmax)
 
 
 def test_batches_are_taken_together():

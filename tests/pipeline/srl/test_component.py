@@ -169,24 +169,6 @@ def test_sentences_are_labeled_one_by_one() -> None:
     assert arguments(nlp(doc)) == expected(0) + shifted
 
 
-@pytest.mark.filterwarnings("ignore:.W405.")
-def test_predicates_of_long_sentences_are_labeled_in_a_window() -> None:
-    nlp = trained_nlp()
-    model = srl_of(nlp).model
-    model.attrs["max_length"], model.attrs["overlap"] = 4, 2
-    doc = nlp(given_doc(nlp, 1))
-    assert [predicate for predicate, _ in arguments(doc)] == [1, 6, 7]
-    potentials = model.predict(([doc], [[1, 6, 7]]))
-    assert potentials.lengths == (4, 4, 4)
-
-
-def test_two_hundred_predicates_in_a_sentence() -> None:
-    nlp = trained_nlp()
-    doc = Doc(nlp.vocab, words=["sold"] * 200)
-    set_predicates(doc, range(200))
-    assert [predicate for predicate, _ in arguments(nlp(doc))] == list(range(200))
-
-
 def test_documents_without_predicates_have_no_frames() -> None:
     nlp = trained_nlp()
     docs = list(nlp.pipe([Doc(nlp.vocab, words=WORDS[0]), Doc(nlp.vocab), given_doc(nlp, 0)]))
@@ -197,13 +179,6 @@ def test_documents_without_predicates_have_no_frames() -> None:
 def test_a_batch_without_predicates_can_be_learnt_from() -> None:
     nlp = initialized_nlp()
     assert nlp.update([make_examples(nlp)[2]])[NAME] == 0.0
-
-
-def test_predicates_on_punctuation_are_labeled() -> None:
-    nlp = trained_nlp()
-    doc = Doc(nlp.vocab, words=WORDS[0])
-    set_predicates(doc, [8])
-    assert [frame.predicate.text for frame in nlp(doc)._.frames] == ["."]
 
 
 @pytest.mark.parametrize("index", [-1, 9])

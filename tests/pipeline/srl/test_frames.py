@@ -136,13 +136,6 @@ def test_predictions_for_other_documents_are_refused() -> None:
         component.set_annotations([given_doc(nlp, 2), given_doc(nlp, 1)], predictions)
 
 
-def test_damaged_files_leave_the_component_as_it_was() -> None:
-    nlp = trained_nlp()
-    with pytest.raises(ValueError, match="P311"):
-        srl_of(nlp).from_bytes(b"\x00")
-    assert arguments(nlp(given_doc(nlp, 1))) == expected(1)
-
-
 def test_scores_are_those_of_the_evaluator() -> None:
     nlp = trained_nlp()
     scores = nlp.evaluate(make_examples(nlp))
