@@ -99,17 +99,17 @@ class TagQueries:
         )
         return LinearChain(given, constraints=pipe.constraints)
 
-    def condition(self, potentials: Potentials, docs: Sequence[Doc]) -> Potentials:
+    def condition(self, potentials: Potentials, docs: Iterable[Doc]) -> Potentials:
         """Condition scores on the settings `rules`, `overwrite` and `allow_space`.
 
         potentials (Potentials): The scores of the tokens of all documents.
-        docs (Sequence[Doc]): The documents.
+        docs (Iterable[Doc]): The documents.
         RETURNS (Potentials): The scores, see `condition`.
         RAISES (ValueError): If a rule does not fit its document, the component, or other rules.
         """
         return condition(
             potentials,
-            docs,
+            all_docs(self.pipe.name, docs),
             self.pipe.target,
             self.pipe.tags,
             rules=self.pipe.rules,

@@ -132,6 +132,12 @@ def test_what_is_no_document_is_an_error(query: str) -> None:
         ask(doc[:2], *ARGUMENTS.get(query, []))
 
 
+def test_scores_are_conditioned_on_documents() -> None:
+    tagger = tagger_of(random_nlp("ents"))
+    with pytest.raises(ValueError, match=r"\[P356\] 'psa_tagger'.*, not str\."):
+        tagger.condition(tagger.model.predict([]), ["Ann"])
+
+
 @pytest.mark.parametrize("query", ["marginals", "span_probs", "nbest", "entropy"])
 def test_a_single_doc_and_docs_of_another_vocabulary_are_answered(query: str) -> None:
     nlp = random_nlp("ents")
