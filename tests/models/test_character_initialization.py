@@ -88,15 +88,6 @@ def test_the_projection_is_orthogonal(width: int) -> None:
     torch.testing.assert_close(gram, torch.eye(min(width, 4)), atol=1e-5, rtol=0.0)
 
 
-@pytest.mark.parametrize("width", [4, 9])
-def test_lengths_and_angles_are_kept_in_no_fewer_dimensions(width: int) -> None:
-    vocab = make_vocab(*CHARACTERS)
-    found = torch.zeros(len(CHARACTERS), width)
-    project_word_vectors(found, CHARACTERS, vocab.vectors)
-    vectors = torch.from_numpy(np.stack([vocab.get_vector(c) for c in CHARACTERS]))
-    torch.testing.assert_close(found @ found.t(), vectors @ vectors.t(), atol=1e-5, rtol=0.0)
-
-
 def test_the_seed_decides() -> None:
     vocab, part = make_vocab(*CHARACTERS), PARTS["bilstm"]()
     first, again, other = (embeddings(start_of(vocab, part, seed=s))["中"] for s in (0, 0, 1))
@@ -111,14 +102,6 @@ def test_unknown_characters_and_padding_stay_random() -> None:
         for i in (False, True)
     ]
     assert torch.equal(tables[0][:FIRST_CHARACTER], tables[1][:FIRST_CHARACTER])
-
-
-def test_the_embeddings_are_trained_on() -> None:
-    vocab = make_vocab(*CHARACTERS)
-    model = start_of(vocab, PARTS["bilstm"]())
-    outputs, backprop = model.begin_update([Doc(vocab, words=["中国"])])
-    backprop([np.ones_like(output) for output in outputs])
-    assert model.shims[0].network.characters.embedding.weight.grad.abs().sum() > 0
 
 
 def test_what_was_trained_is_loaded_not_projected_again() -> None:
