@@ -10,6 +10,7 @@ from ..errors import Errors, Warnings, warn
 from ._util import read_docs
 
 if TYPE_CHECKING:
+    from spacy.tokens import Doc
     from thinc.api import Config
 
 # Updates for a corpus of n sentences: UPDATES · n^GROWTH, so that a corpus that is ten times as
@@ -64,9 +65,11 @@ class Schedule:
         }
 
 
-def size_settings(corpus: Path | None, *, in_sentences: bool) -> tuple[dict[str, Any], str]:
-    """Choose the schedule of the best recipe for a corpus, or one of a middle size: the settings,
-    and the description of the corpus for the comments."""
+def size_settings(
+    corpus: Path | None, docs: "Sequence[Doc]", *, in_sentences: bool
+) -> tuple[dict[str, Any], str]:
+    """Choose the schedule of the best recipe for a corpus with these Docs, or one of a middle size:
+    the settings, and the description of the corpus for the comments."""
     from ..training.corpora import SMALLEST
 
     if corpus is None:
@@ -74,7 +77,7 @@ def size_settings(corpus: Path | None, *, in_sentences: bool) -> tuple[dict[str,
         about = f"{sentences:,} sentences. For your corpus, pass it to psa init-config with "
         about += "--corpus."
     else:
-        sentences = len(doc_lengths(corpus))
+        sentences = len(docs)
         if sentences < SMALLEST:
             warn(Warnings.W436.format(path=corpus, n=sentences, smallest=SMALLEST))
         about = f"the {sentences:,} Docs of {corpus.name}."
@@ -82,16 +85,20 @@ def size_settings(corpus: Path | None, *, in_sentences: bool) -> tuple[dict[str,
 
 
 def epoch_settings(
-    config: "Config", settings: Mapping[str, Any], target: str, corpus: Path | None
+    config: "Config",
+    settings: Mapping[str, Any],
+    target: str,
+    corpus: Path | None,
+    docs: "Sequence[Doc]",
 ) -> tuple[dict[str, Any], str]:
-    """Adapt a schedule that counts epochs to a corpus, or that of the target: the settings, and the
-    description of an epoch for the comments."""
+    """Adapt a schedule that counts epochs to a corpus with these Docs, or that of the target: the
+    settings, and the description of an epoch for the comments."""
     if corpus is None:
         lengths = [settings["tokens"] // settings["sentences"]] * settings["sentences"]
         epoch = f"{len(lengths):,} sentences of {settings['corpus']}. For another corpus, pass it "
         epoch += "to psa init-config with --corpus."
     else:
-        lengths = doc_lengths(corpus)
+        lengths = [len(doc) for doc in docs]
         epoch = f"{len(lengths):,} Docs of {corpus.name}."
     steps = steps_per_epoch(config, lengths)
     least = settings.get("least", {})
@@ -101,14 +108,14 @@ def epoch_settings(
     return {**settings.get(target, {}), **values}, epoch
 
 
-def doc_lengths(path: Path) -> list[int]:
-    """Get the lengths of the Docs used in training."""
+def training_docs(path: Path) -> "list[Doc]":
+    """Read the Docs used in training: those with tokens."""
     from spacy.vocab import Vocab
 
-    lengths = [len(doc) for doc in read_docs(path, Vocab()) if len(doc)]
-    if not lengths:
+    docs = [doc for doc in read_docs(path, Vocab()) if len(doc)]
+    if not docs:
         raise ValueError(Errors.P192.format(path=path))
-    return lengths
+    return docs
 
 
 def steps_per_epoch(config: "Config", lengths: Sequence[int]) -> int:

@@ -55,6 +55,8 @@ def check_cli(
     show(text_table(rows, ("", "Number"), ("l", "r")))
     if compared:
         msg.good(f"Matches published figures: {', '.join(compared)}")
+    elif stats_path is not None and not stats_path.exists():
+        msg.warn(f"There is no {stats_path} to compare with")
     else:
         msg.warn(f"No published figures for {corpus or stats_path} ({split})")
 

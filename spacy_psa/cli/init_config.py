@@ -1,6 +1,7 @@
 """`spacy psa init-config`: create a complete config for a system and a target."""
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +18,7 @@ from ._assembly import (
     small_roles,
 )
 from ._names import ROLES, TARGETS, choose_targets, current_system
-from ._schedule import doc_lengths, epoch_settings, size_settings
+from ._schedule import epoch_settings, size_settings, training_docs
 from ._shared_inputs import ENCODERS, Inputs, assemble_shared
 from ._templates import names
 from ._training_files import read_settings
@@ -29,12 +30,12 @@ from ._util import (
     is_stdout,
     one_output,
     psa_cli,
-    read_docs,
     user_errors,
     write_stdout,
 )
 
 if TYPE_CHECKING:
+    from spacy.tokens import Doc
     from thinc.api import Config
 
 # From systems.md, scaling.md and recipes.md in benchmarks/results
@@ -160,12 +161,14 @@ def init_config_cli(
         is_there = vectors is None or Path(vectors).is_dir() or is_package(vectors)
         if not is_there and transformer is None:
             raise ValueError(Errors.P249.format(name=vectors))
+        docs = None if corpus is None else training_docs(corpus)
         text = make_config(
             system,
             targets,
             name=f"{system}-{targets}.cfg" if to_stdout else output_path.name,
             recipe=recipe,
             corpus=corpus,
+            docs=docs,
             vectors=vectors,
             characters=characters,
             inputs=Inputs(transformer, freeze=freeze, encoder=encoder, raw=raw),
@@ -177,16 +180,15 @@ def init_config_cli(
             return
         write_config(text, output_path, force=force)
     msg.good(f"Wrote config of {system} for {targets} to {output_path}")
-    if corpus is not None:
-        _check_annotation(text, corpus)
-    if targets != ROLES:
+    if docs is not None:
+        _check_annotation(text, docs, corpus)
+    if recipe == BEST and targets != ROLES:
         msg.info(WHICH)
-    if vectors is None and transformer is None:
+    if recipe == BEST and vectors is None and transformer is None:
         msg.info(VECTORS)
-    if recipe == PAPER and corpus is not None and transformer is None and targets != ROLES:
-        sentences = len(doc_lengths(corpus))
-        if sentences < FEW:
-            msg.warn(f"{corpus} has {sentences:,} Docs. {SMALL}")
+    is_of_paper = recipe == PAPER and transformer is None and targets != ROLES
+    if is_of_paper and docs is not None and len(docs) < FEW:
+        msg.warn(f"{corpus} has {len(docs):,} Docs. {SMALL}")
     n_updates = updates(text)
     if n_updates:
         msg.info(f"Trains for at most {n_updates:,} updates, with the command at its top.")
@@ -199,6 +201,7 @@ def make_config(
     name: str,
     recipe: str = BEST,
     corpus: Path | None = None,
+    docs: "Sequence[Doc] | None" = None,
     vectors: str | None = None,
     characters: str | None = None,
     inputs: Inputs = Inputs(),  # noqa: B008
@@ -214,6 +217,7 @@ def make_config(
     corpus (Optional[Path]): The .spacy file to train on. The schedule of the best recipe, and one
         that counts epochs, are adapted to it (the papers' for roles counts updates). None for one
         of a middle size or, by the paper, the corpus that papers use for the target.
+    docs (Optional[Sequence[Doc]]): Its Docs, where they have been read already.
     characters (Optional[str]): The character encoder: the name of a file in `templates/characters`.
         None for that of the system.
     inputs (Inputs): What the components stand on: a transformer, texts of several sentences.
@@ -245,12 +249,14 @@ def make_config(
     config.pop("template", None)
     values: dict[str, Any] = {}
     comments: dict[str, str] = {}
+    if docs is None:
+        docs = [] if corpus is None else training_docs(corpus)
     if recipe == BEST:
         values, comments["epoch"] = size_settings(
-            corpus, in_sentences=target != ROLES and not inputs.raw
+            corpus, docs, in_sentences=target != ROLES and not inputs.raw
         )
     elif "epochs" in settings:
-        values, comments["epoch"] = epoch_settings(config, settings, target, corpus)
+        values, comments["epoch"] = epoch_settings(config, settings, target, corpus, docs)
     values = {
         **values,
         "nlp.lang": lang,
@@ -274,14 +280,12 @@ def make_config(
     return template.write(fill(config), usage=usage, values=comments)
 
 
-def _check_annotation(text: str, corpus: Path) -> None:
+def _check_annotation(text: str, docs: "Sequence[Doc]", corpus: Path | None) -> None:
     """Warn of targets of a config that a corpus has no annotation for."""
-    from spacy.vocab import Vocab
     from thinc.api import Config
 
     from ..annotation.targets import annotated_targets, list_targets
 
-    docs = read_docs(corpus, Vocab())
     found = {*annotated_targets(docs)}
     for name, block in Config().from_str(text, interpolate=False)["components"].items():
         if block["factory"] not in ("psa_tagger", "psa_srl"):

@@ -61,13 +61,14 @@ def format_confusion(result: SRLResult) -> str:
     known = [role for role, _ in frequency.most_common() if role not in {NO_ARGUMENT, *EXCLUDED}]
     roles = sorted(known[:MAX_ROLES])
     short = [role.removeprefix("AM-").removeprefix("ARGM-") for role in roles]
-    lines.append(f"{'':>10}" + "".join(f"{name:>7}" for name in short))
+    width = max([7, *(len(name) + 1 for name in short)])
+    lines.append(f"{'':>10}" + "".join(f"{name:>{width}}" for name in short))
     for predicted, name in zip(roles, short, strict=True):
         cells = [
             "-" if gold == predicted else _percent(result.confusion[gold, predicted], errors[gold])
             for gold in roles
         ]
-        lines.append(f"{name:>10}" + "".join(f"{cell:>7}" for cell in cells))
+        lines.append(f"{name:>10}" + "".join(f"{cell:>{width}}" for cell in cells))
     return "\n".join(lines) + "\n"
 
 

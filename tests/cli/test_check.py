@@ -173,7 +173,7 @@ def test_size_of_a_treebank_is_compared_with_its_own_statistics(path, tmp_path):
 def test_treebank_without_statistics_is_compared_with_nothing(path, tmp_path):
     result = run(path, "--stats", tmp_path / "stats.xml", "--split", "total")
     assert result.exit_code == 0
-    assert "No published figures" in flat(result.output)
+    assert "There is no" in flat(result.output)
 
 
 @pytest.mark.parametrize("text", [STATS, "<treebank/>", "no XML", "<a><size><dev/></size></a>"])

@@ -25,7 +25,7 @@ from typer.testing import CliRunner
 from spacy_psa.cli import _templates
 from spacy_psa.cli._schedule import PATIENCE, Schedule, steps_per_epoch
 from spacy_psa.cli._templates import names, read_template
-from spacy_psa.cli._util import user_errors
+from spacy_psa.cli._util import read_docs, user_errors
 from spacy_psa.cli.init_config import init_config_cli, make_config
 
 from .commands import ROOT, plain, run, succeed
@@ -495,3 +495,18 @@ def test_warnings_are_one_line() -> None:
     assert lines[0].endswith("[W436] few\n") and "package.py" not in lines[0]
     assert lines[1] == ""
     assert warnings.formatwarning is usual
+
+
+def test_the_corpus_is_read_once(
+    tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = []
+    monkeypatch.setattr(
+        "spacy_psa.cli._schedule.read_docs",
+        lambda path, vocab: read.append(path) or read_docs(path, vocab),
+    )
+    options = ["--system", "psa", "--target", "ents", "--corpus", corpus, "--recipe", "paper"]
+    output = succeed("psa", "init-config", tmp_path / "x.cfg", *options)
+    assert read == [corpus]
+    # Advice for who chooses a system is none for who repeats a paper
+    assert "Which system" not in plain(output) and "39, that of --recipe best" in plain(output)
