@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.tokens import Doc, DocBin
+from spacy.training.converters import conll_ner_to_docs
 from spacy.vocab import Vocab
 
 from spacy_psa.annotation.propositions import Frame, set_frames
@@ -327,3 +328,15 @@ def test_treebanks_come_back_in_the_columns_that_are_read(tmp_path, corpus, name
         spaces = sentence.spaces or [True] * len(sentence.words)
         expected = replace(sentence, spaces=spaces, sent_id=None, line=0)
         assert replace(other, line=0) == expected
+
+
+@pytest.mark.parametrize("form", ["conll2003", "iob"])
+def test_the_ner_converter_of_spacy_reads_what_is_exported(form):
+    documents = [["Ann", "met", "Bob"], ["Ulm"]]
+    sents = [Sentence(words=w, ents=[(0, 1, "X")], starts_document=True) for w in documents]
+    text = "".join(piece for (piece,) in get_writer(form).write(sents, "BIO"))
+    docs = list(conll_ner_to_docs(text, no_print=True))
+    assert [[token.text for token in doc] for doc in docs] == documents
+    assert [[(ent.start, ent.end, ent.label_) for ent in doc.ents] for doc in docs] == [
+        [(0, 1, "X")]
+    ] * 2

@@ -93,8 +93,9 @@ SETTINGS: dict[tuple[str, str], Said] = {
 SEEDS = {"psa": 5, "psa-arxiv": 5, "lan": 5, "refinement": 4, "deepatt": 5}
 # PSA 5.2; LAN 5.2; refinement 4.2; DeepAtt's 'Word Embedding': width and name
 VECTORS = {"en": "vectors/glove-100", "zh": "vectors/fasttext-300-zh"}
-# The folders of `psa reproduce` in commands: place, system, seeds
-RUN = r"training/reproduce/([\w-]+)/([\w-]+?)-(\d|\[\d-\d\])-\*"
+# The folders of `psa reproduce` in commands: place, system, seeds. A star would match more than the
+# digits of a run: deepatt-[0-4]-* is deepatt-4-layers-0-…, too
+RUN = r"training/reproduce/([\w-]+)/([\w-]+?)-(\d|\[\d-\d\])-\?{8}(?=[/ ])"
 WIDTHS = ("200", "400", "600", "800")
 
 
@@ -231,6 +232,7 @@ def test_listings_read_the_runs_that_commands_write() -> None:
                 folder = f"{options['--corpus-name']}-{options['--target']}"
                 written.add((folder, system, seed))
         for line in own:
+            assert "-*" not in line
             for folder, system, seeds in re.findall(RUN, line):
                 low, _, high = seeds.strip("[]").partition("-")
                 for seed in range(int(low), int(high or low) + 1):
