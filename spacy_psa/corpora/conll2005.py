@@ -143,6 +143,8 @@ def _read_pair(words_path: Path, props_path: Path, problems: Problems) -> Iterat
                     f"line {words[0].line}",
                 )
             )
+        if len(words[0].columns) > 1:
+            problems.note(f"sentences with columns after the words in {words_path}, not read")
         yield Sentence(
             words=[row.columns[0] for row in words],
             frames=_read_frames(props_path, props, 0, problems),

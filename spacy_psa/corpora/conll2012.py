@@ -9,6 +9,7 @@ Coreference in OntoNotes', and the data page of the shared task.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ..annotation.propositions import Frame
@@ -41,10 +42,12 @@ def read_conll2012(
     """Stream the sentences of a file in CoNLL-2012 format.
 
     Parses, word senses and coreference are not read. A `-` in the part-of-speech or lemma column
-    means that the token is not annotated; a frame always has its lemma.
+    means that the token is not annotated; a frame always has its lemma. Without `#begin` lines, a
+    document begins where the first two columns name another one.
     """
     problems = problems or Problems()
     document: str | None = None
+    previous: str | None = None
     starts_document = False
     for block in read_columns(path):
         for rows in _tokens_or_marks(block):
@@ -56,8 +59,10 @@ def read_conll2012(
                 document, starts_document = _document_of(path, first), True
                 continue
             sentence = _read_sentence(path, rows, document, starts_document, unescape, problems)
+            if sentence.document not in (document, previous):
+                sentence = replace(sentence, starts_document=True)
             yield sentence
-            starts_document = False
+            previous, starts_document = sentence.document, False
 
 
 def _tokens_or_marks(block: Sequence[Row]) -> Iterator[Sequence[Row]]:

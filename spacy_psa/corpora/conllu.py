@@ -111,7 +111,7 @@ class _Block:
             self.sent_id = value
 
     def add(self, number: int, line: str) -> None:
-        cells = line.split("\t")
+        cells = line.rstrip(" ").split("\t")
         if len(cells) != len(self.columns.names):
             cells = self._padded(number, cells)
         columns = self.columns.standard(cells)
@@ -128,13 +128,13 @@ class _Block:
                 self.problems.note("values of name or NE in MISC that are no tags, not read")
         elif "-" in columns[0]:
             self._add_range(number, columns)
-            self._no_word(cells)
+            self._no_word("multiword tokens, of which only the words are read", cells)
         elif not all(part.isdecimal() for part in columns[0].split(".", 1)):
             self._fail(
                 number, f"'{columns[0]}' is not an ID", "a number, a range 1-2 or an empty node 1.1"
             )
         else:
-            self._no_word(cells)
+            self._no_word("empty nodes, not read", cells)
 
     def sentence(self) -> Sentence:
         if self.range_end > len(self.words):
@@ -144,6 +144,10 @@ class _Block:
                 f"the sentence ends before the last word of the multiword token '{self.range_form}'"
                 f" ({self.range_start}-{self.range_end})",
                 "all its words",
+            )
+        if self.keep_spaces and not self.spaces_known:
+            self.problems.note(
+                "sentences of unknown spaces, since a multiword token is not its words joined"
             )
         return Sentence(
             words=self.words,
@@ -159,7 +163,8 @@ class _Block:
             line=self.line,
         )
 
-    def _no_word(self, cells: list[str]) -> None:
+    def _no_word(self, what: str, cells: list[str]) -> None:
+        self.problems.note(what)
         if self.columns.tag(cells) != "O":
             self.problems.note("entity tags of multiword tokens and empty nodes, not read")
 

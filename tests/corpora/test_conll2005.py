@@ -63,6 +63,13 @@ def test_words_and_frames_are_read(tmp_path):
     assert (first.tags, first.ents, first.lemmas) == (None, None, None)
 
 
+def test_columns_after_the_words_are_counted(tmp_path):
+    words = "\n".join(f"{line} X" if line else "" for line in WORDS.split("\n"))
+    problems = Problems()
+    list(read_conll2005(write_pair(tmp_path, words), problems=problems))
+    assert list(problems.notes.values()) == [2] and "after the words" in next(iter(problems.notes))
+
+
 @pytest.mark.parametrize("name", ["train", "train.words", "train.props", "."])
 def test_a_pair_is_found_by_any_of_its_names(tmp_path, name):
     write_pair(tmp_path)

@@ -64,9 +64,12 @@ def test_each_part_is_a_document(path):
 
 def test_without_marks_the_columns_name_the_document(tmp_path):
     path = tmp_path / "a.gold_conll"
-    path.write_text("a/b 3 0 x XX * - - - - * -\n", encoding="utf8")
-    (sentence,) = read_conll2012(path)
-    assert (sentence.document, sentence.starts_document) == ("a/b; part 003", False)
+    rows = [f"{name} 0 x XX * - - - - * -\n\n" for name in ("a/b 3", "a/b 3", "a/b 4", "- 0")]
+    path.write_text("".join(rows), encoding="utf8")
+    sentences = list(read_conll2012(path))
+    names = ["a/b; part 003", "a/b; part 003", "a/b; part 004", None]
+    assert [sentence.document for sentence in sentences] == names
+    assert [sentence.starts_document for sentence in sentences] == [True, False, True, False]
 
 
 def test_words_can_be_unescaped(path):

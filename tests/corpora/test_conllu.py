@@ -40,10 +40,10 @@ FRENCH = [
 
 @pytest.fixture
 def read(tmp_path):
-    def read(lines, lenient=False, **options):
+    def read(lines, lenient=False, problems=None, **options):
         path = tmp_path / "a.conllu"
         path.write_text("\n".join(lines) + "\n\n", encoding="utf8")
-        return list(read_conllu(path, problems=Problems(lenient), **options))
+        return list(read_conllu(path, problems=problems or Problems(lenient), **options))
 
     return read
 
@@ -94,7 +94,13 @@ def test_white_space_is_that_of_the_text(read):
 
 
 def test_white_space_is_unknown_where_words_do_not_add_up_to_their_token(read):
-    assert read(FRENCH)[0].spaces is None
+    problems = Problems()
+    assert read(FRENCH, problems=problems)[0].spaces is None
+    assert {what.partition(",")[0]: n for what, n in problems.notes.items()} == {
+        "multiword tokens": 1,
+        "empty nodes": 1,
+        "sentences of unknown spaces": 1,
+    }
 
 
 def test_white_space_can_be_left_out(read):
@@ -110,7 +116,8 @@ def test_words_may_contain_spaces(read):
 def test_variants_of_files_read_the_same(tmp_path):
     text = "\n".join([*FRENCH, "", line(1, "a")])
     expected = None
-    for content in (text, text + "\n\n\n", text.replace("\n", "\r\n"), "\ufeff" + text):
+    blanks = text.replace("\n", "  \n")
+    for content in (text, text + "\n\n\n", text.replace("\n", "\r\n"), "\ufeff" + text, blanks):
         path = tmp_path / "a.conllu"
         for data in (content.encode(), gzip.compress(content.encode())):
             path.write_bytes(data)
