@@ -1,6 +1,7 @@
 """`spacy psa convert`: convert published formats to spaCy's binary format."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
     from ..corpora.problems import Problems
     from ..corpora.sentence import Sentence
     from ..corpora.stats import CorpusStats
+
+
+# Problems in the data that one run names
+SHOWN = 10
 
 
 @psa_cli.command("convert", rich_help_panel=DATA)
@@ -101,11 +106,11 @@ def convert_cli(
     """
     from ..corpora.problems import Problems
 
-    problems = Problems(lenient, strict)
+    problems = Problems(lenient, strict, patience=SHOWN)
     if output is None and len(paths) < 2:
         raise typer.BadParameter("give it last, or with --output", param_hint="OUTPUT")
     *input_paths, output_path = paths if output is None else [*paths, output]
-    with user_errors():
+    with user_errors(), _showing(problems):
         stats = convert(
             input_paths,
             output_path,
@@ -129,6 +134,20 @@ def convert_cli(
         noun = "problem" if problems.total == 1 else "problems"
         msg.warn(f"{problems.total:,} {noun} in total ({counts})")
     msg.good(f"Wrote {stats.docs:,} Docs to {output_path}")
+
+
+@contextmanager
+def _showing(problems: "Problems") -> Iterator[None]:
+    """Before an error, show the problems found until then."""
+    try:
+        yield
+    except ValueError as error:
+        if len(problems.examples) >= SHOWN:
+            msg.info(f"The first {SHOWN} problems (--lenient counts all):")
+        for example in problems.examples:
+            if example != str(error):
+                msg.fail(example)
+        raise
 
 
 @keep_pipes()
@@ -190,6 +209,7 @@ def convert(
         inputs_name = ", ".join(map(str, conversion.inputs[:3]))
         groups = group_sentences(sentences, n_sents=n_sents, path=inputs_name)
         doc_bin = make_doc_bin(groups, chunks_key=chunks_key)
+        problems.check()
         check_targets(targets, stats, inputs_name)
         with atomic_path(conversion.output) as temporary:
             doc_bin.to_disk(temporary)

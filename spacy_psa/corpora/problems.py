@@ -21,6 +21,7 @@ class Problems:
 
     lenient (bool): Whether to count problems instead of raising the first.
     strict (bool): Whether to raise an error for tags of spans that do not fit their scheme.
+    patience (int): The number of problems to collect, if not lenient, before they are raised.
     counts (Counter[str]): The number of problems by message code.
     examples (List[str]): The first messages for each code; each names the file and line.
     found (Counter[str]): What was recognised in the data, such as its layout: how often.
@@ -30,6 +31,7 @@ class Problems:
 
     lenient: bool = False
     strict: bool = False
+    patience: int = 1
     counts: Counter[str] = field(default_factory=Counter)
     examples: list[str] = field(default_factory=list)
     found: Counter[str] = field(default_factory=Counter)
@@ -38,12 +40,17 @@ class Problems:
 
     def report(self, message: str, count: int = 1) -> None:
         """Report a problem."""
-        if not self.lenient:
-            raise ValueError(message)
         code = message[1:5]
         if self.counts[code] < MAX_EXAMPLES:
             self.examples.append(message)
         self.counts[code] += count
+        if len(self.examples) >= self.patience:
+            self.check()
+
+    def check(self) -> None:
+        """Raise the last problem found, unless lenient."""
+        if self.examples and not self.lenient:
+            raise ValueError(self.examples[-1])
 
     def note(self, what: str, count: int = 1, *, first: str = "") -> None:
         """Count something that users should know of, but that is no problem."""

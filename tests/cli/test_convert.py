@@ -364,7 +364,13 @@ def test_lenient_conversion_counts_problems_and_names_them(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("EU B-ORG\nin\nBrussels Q-LOC\n", encoding="utf8")
     result = run(path, tmp_path / "a.spacy", "-f", "iob")
-    assert result.exit_code == 1 and "P112" in result.output
+    # One run shows all there is to correct, if it is little
+    assert result.exit_code == 1 and "P112" in result.output and "P116" in result.output
+    assert not (tmp_path / "a.spacy").exists()
+    many = tmp_path / "many.txt"
+    many.write_text("EU B-ORG\n" + "in\n" * 1000, encoding="utf8")
+    output = run(many, tmp_path / "a.spacy", "-f", "iob").output
+    assert output.count("P112") == 10 and "The first 10 problems" in output
     stats_path = tmp_path / "stats.json"
     result = run(path, tmp_path / "a.spacy", "-f", "iob", "--lenient", "--stats", stats_path)
     assert result.exit_code == 0
