@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
-import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
-import spacy
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
-from spacy.util import load_model_from_config
 from spacy.vocab import Vocab
 from thinc.api import Adam
 
@@ -46,6 +43,7 @@ from .roles import (
     sentences,
     srl_of,
 )
+from .saving import WAYS, Way
 from .strategies import Words, few_examples, labels, role_models
 
 # Warnings about windows, and about overlapping gold arguments
@@ -260,16 +258,6 @@ def assert_same(loaded: Language, saved: Language) -> None:
     assert (one.cfg, one.labels, one.tags) == (other.cfg, other.labels, other.tags)
 
 
-def through_bytes(saved: Language, loaded: Language) -> None:
-    srl_of(loaded).from_bytes(srl_of(saved).to_bytes())
-
-
-def through_disk(saved: Language, loaded: Language) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        srl_of(saved).to_disk(folder)
-        srl_of(loaded).from_disk(folder)
-
-
 settings_of_component = st.fixed_dictionaries(
     {
         "label_smoothing": st.floats(0.0, 1.0, exclude_max=True),
@@ -284,40 +272,19 @@ settings_of_component = st.fixed_dictionaries(
     names=labels(),
     some=sentences(),
     cfg=settings_of_component,
-    way=st.sampled_from((through_bytes, through_disk)),
+    way=st.sampled_from(WAYS),
 )
-def test_components_of_any_configuration(
-    model: dict[str, Any],
-    names: list[str],
-    some: Sentences,
-    cfg: dict[str, Any],
-    way: Callable[[Language, Language], None],
+def test_any_configuration(
+    model: dict[str, Any], names: list[str], some: Sentences, cfg: dict[str, Any], way: Way
 ) -> None:
-    saved, loaded = initialized(model, names), make_nlp(model)
+    saved = initialized(model, names)
     assert srl_of(saved).labels == tuple(names)
     srl_of(saved).cfg.update(cfg)
-    way(saved, loaded)
+    loaded = way(saved, lambda: make_nlp(model))
     assert_same(loaded, saved)
     docs = [nlp(some.doc(nlp.vocab)) for nlp in (loaded, saved)]
     assert (frames(docs[0]), probabilities(docs[0])) == (frames(docs[1]), probabilities(docs[1]))
     assert srl_of(loaded).to_bytes() == srl_of(saved).to_bytes()
-
-
-@few_examples
-@given(system=st.sampled_from(sorted(CASES)), some=sentences(), on_disk=st.booleans())
-def test_pipelines(system: str, some: Sentences, on_disk: bool) -> None:
-    saved = pipeline(system)
-    # Words seen since initialization are saved as well
-    saved(some.doc(saved.vocab))
-    if on_disk:
-        with tempfile.TemporaryDirectory() as folder:
-            saved.to_disk(folder)
-            loaded = spacy.load(folder)
-    else:
-        loaded = load_model_from_config(saved.config).from_bytes(saved.to_bytes())
-    assert_same(loaded, saved)
-    # What either of the two has cached was rounded in a different batch
-    assert_equally_good(saved, some, *(nlp(some.doc(nlp.vocab)) for nlp in (loaded, saved)))
 
 
 @few_examples

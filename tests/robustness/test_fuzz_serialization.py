@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import spacy
 from hypothesis import example, given
 from hypothesis import strategies as st
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
-from spacy.util import load_model_from_config
 
 from ..pipeline.conftest import annotation
 from .pipelines import (
@@ -26,6 +22,7 @@ from .pipelines import (
     tagger_of,
     weights,
 )
+from .saving import WAYS, Way, component_through_disk
 from .strategies import PLAIN_WORDS, Words, documents, few_examples, labels, models, tasks
 
 settings_of_component = st.fixed_dictionaries(
@@ -61,41 +58,6 @@ def assert_same(loaded: Language, saved: Language, words: Words) -> None:
     assert scores(docs[0]) == scores(docs[1])
 
 
-Make = Callable[[], Language]
-
-
-def component_through_bytes(saved: Language, make: Make) -> Language:
-    loaded = make()
-    tagger_of(loaded).from_bytes(tagger_of(saved).to_bytes())
-    return loaded
-
-
-def component_through_disk(saved: Language, make: Make) -> Language:
-    loaded = make()
-    with tempfile.TemporaryDirectory() as folder:
-        tagger_of(saved).to_disk(folder)
-        tagger_of(loaded).from_disk(folder)
-    return loaded
-
-
-def pipeline_through_bytes(saved: Language, make: Make) -> Language:
-    return load_model_from_config(saved.config).from_bytes(saved.to_bytes())
-
-
-def pipeline_through_disk(saved: Language, make: Make) -> Language:
-    with tempfile.TemporaryDirectory() as folder:
-        saved.to_disk(folder)
-        return spacy.load(folder)
-
-
-WAYS = (
-    component_through_bytes,
-    component_through_disk,
-    pipeline_through_bytes,
-    pipeline_through_disk,
-)
-
-
 @few_examples
 @example(model=MODEL, task=("ents", ["A"]), words=PLAIN, cfg=MANY_DIGITS, way=WAYS[0])
 @example(model=MODEL, task=("ents", ["A"]), words=PLAIN, cfg=MANY_DIGITS, way=WAYS[1])
@@ -113,7 +75,7 @@ def test_any_configuration(
     task: tuple[str, list[str]],
     words: Words,
     cfg: dict[str, Any],
-    way: Callable[[Language, Make], Language],
+    way: Way,
 ) -> None:
     saved = initialized(model, *task)
     # Words seen since initialization are saved as well
