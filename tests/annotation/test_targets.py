@@ -183,28 +183,6 @@ def test_attributes_are_replaced_if_overwritten_only(
 # Entities
 
 
-def test_entities_become_bioes_tags() -> None:
-    eg = ents(["B-PER", "L-PER", "O", "B-LOC", "I-LOC", "L-LOC"])
-    assert gold(eg, "ents") == ["B-PER", "E-PER", "O", "B-LOC", "I-LOC", "E-LOC"]
-
-
-def test_an_entity_of_one_token_is_a_single() -> None:
-    assert gold(ents(["U-PER", "O", "O", "O", "O", "O"]), "ents")[0] == "S-PER"
-
-
-def test_a_hyphen_means_that_an_entity_tag_is_unknown() -> None:
-    eg = ents(["U-PER", "-", "O", "-", "-", "O"])
-    assert gold(eg, "ents") == ["S-PER", None, "O", None, None, "O"]
-
-
-def test_a_doc_without_entity_annotation_is_unknown() -> None:
-    assert gold(example({"words": WORDS}), "ents") == [None] * 6
-
-
-def test_a_doc_annotated_as_having_no_entities_is_all_outside() -> None:
-    assert gold(example({"words": WORDS, "entities": ["O"] * 6}), "ents") == ["O"] * 6
-
-
 def test_blocked_tokens_are_unknown_and_white_space_is_outside() -> None:
     words = ["Ann", "Lee", "\n", "saw", "\n", "Rome"]
     doc = Doc(VOCAB, words=words)
@@ -213,11 +191,6 @@ def test_blocked_tokens_are_unknown_and_white_space_is_outside() -> None:
     assert gold(Example(Doc(VOCAB, words=words), doc), "ents") == tags
     other = Doc(VOCAB, words=[*words[:-1], "Ro", "me"], spaces=[True] * 5 + [False] * 2)
     assert gold(Example(other, doc), "ents") == [*tags[:-1], "B-LOC", "E-LOC"]
-
-
-def test_white_space_of_a_doc_without_annotation_is_unknown() -> None:
-    doc = Doc(VOCAB, words=["Ann", "\n"])
-    assert gold(Example(Doc(VOCAB, words=["Ann", "\n"]), doc), "ents") == [None, None]
 
 
 def entities_at_random(generator: random.Random) -> Example:
@@ -248,11 +221,6 @@ def test_entities_of_the_same_tokens_are_read_as_spacy_reads_them() -> None:
         eg = entities_at_random(generator)
         tags = [tag and biluo.get(tag[0], tag[0]) + tag[1:] for tag in eg.get_aligned_ner()]
         assert _read_ents(eg) == _align_ents(eg) == tags
-
-
-def test_a_label_may_contain_hyphens() -> None:
-    eg = ents(["B-PER-X", "L-PER-X", "O", "O", "O", "O"])
-    assert gold(eg, "ents")[:2] == ["B-PER-X", "E-PER-X"]
 
 
 def test_entities_are_brought_over_to_other_tokens() -> None:

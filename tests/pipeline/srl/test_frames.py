@@ -8,7 +8,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from spacy_psa.annotation.frame_tags import gold_frames, gold_tags, read_roles
+from spacy_psa.annotation.frame_tags import gold_frames, read_roles
 from spacy_psa.annotation.propositions import Frame, clear_frames, get_frames, set_frames
 from spacy_psa.pipeline.srl.frames import format_frames
 from spacy_psa.pipeline.srl.scorer import score_examples
@@ -99,22 +99,6 @@ def test_bio_violations_have_the_role_of_the_first_tag() -> None:
     tags = ["I-A1", "I-A0", "O", "B-A0", "I-A1", "I-A2", "B-A2", "O", "I-V"]
     assert read_roles(tags) == [(0, 2, "A1"), (3, 6, "A0"), (6, 7, "A2"), (8, 9, "V")]
     assert read_roles([]) == []
-
-
-def test_overlapping_arguments_are_skipped_with_a_warning() -> None:
-    doc = Doc(Vocab(), words=WORDS[0])
-    frame = Frame(1, None, None, [(2, 4, "A1"), (3, 6, "A2")])
-    with pytest.warns(UserWarning, match="W321"):
-        tags = gold_tags(doc, frame, 0, 9)
-    assert tags == ["O", "B-V", "B-A1", "I-A1", None, None, "O", "O", "O"]
-
-
-def test_arguments_in_other_sentences_are_skipped_with_a_warning() -> None:
-    doc = Doc(Vocab(), words=WORDS[0])
-    frame = Frame(1, None, None, [(1, 2, "V"), (3, 6, "A2")])
-    with pytest.warns(UserWarning, match="W321"):
-        tags = gold_tags(doc, frame, 0, 5)
-    assert tags == ["O", "B-V", "O", None, None]
 
 
 def test_frames_are_brought_to_other_tokens() -> None:
