@@ -99,19 +99,6 @@ def test_a_component_that_is_saved_in_place_can_be_loaded_at_any_moment(
     assert lines == {1, 2}
 
 
-def test_a_checksum_of_neither_the_old_nor_the_new_model_is_an_error(
-    tmp_path: Path, pipelines: Path
-) -> None:
-    shutil.copytree(pipelines / "old" / "psa_tagger", tmp_path / "tagger")
-    path = tmp_path / "tagger" / "model.sha256"
-    own = path.read_text(encoding="utf8")
-    path.write_text(f"{'0' * 64}  model\n{own}", encoding="utf8")
-    check_folder(tmp_path / "tagger")
-    path.write_text(f"{'0' * 64}  model\n{'1' * 64}  model\n{own}", encoding="utf8")
-    with pytest.raises(ValueError, match=r"\[P314\]"):
-        check_folder(tmp_path / "tagger")
-
-
 @needs_fork
 def test_a_folder_that_is_removed_is_never_there_in_part(tmp_path: Path, pipelines: Path) -> None:
     path = tmp_path / "out" / "model-best"

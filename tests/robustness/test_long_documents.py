@@ -22,7 +22,6 @@ from spacy_psa.inference import layout
 from spacy_psa.layers import CharacterBiLSTM, CharacterCNN, SequenceMask, words
 from spacy_psa.layers.words import WordCharacterEmbedding, WordEmbedding
 from spacy_psa.models.batches import BUCKET_POSITIONS, PREDICTED_POSITIONS, make_layout
-from spacy_psa.models.lookup import CACHED_LENGTH
 
 from ..documentation import ROOT
 from ..pipeline.conftest import (
@@ -117,15 +116,6 @@ def test_a_token_of_a_million_characters_is_read_at_both_ends() -> None:
     short = "x" * 25 + "y" * 25
     long, expected = (nlp(Doc(nlp.vocab, words=["Ann", word, "."])) for word in (million, short))
     assert annotation(long) == annotation(expected)
-
-
-def test_very_long_words_are_not_remembered() -> None:
-    nlp = initialized_nlp()
-    lookup = tagger_of(nlp).model.get_ref("tok2vec").shims[0].lookup
-    lookup._cache.clear()
-    lengths = [CACHED_LENGTH, CACHED_LENGTH + 1, 100_000]
-    nlp(Doc(nlp.vocab, words=["x" * length for length in lengths]))
-    assert len(lookup._cache) == 1
 
 
 @pytest.mark.parametrize("n", [3_000, pytest.param(50_000, marks=pytest.mark.nightly)])

@@ -157,10 +157,3 @@ def test_windows_do_not_matter_to_docs_that_fit() -> None:
     docs = [random_doc(narrow, n) for n in (20, 5)]
     for actual, expected in zip(emissions(narrow, docs), emissions(wide, docs), strict=True):
         torch.testing.assert_close(actual, expected, atol=1e-5, rtol=0)
-
-
-def test_learns_through_windows(target: str) -> None:
-    nlp = initialized_nlp(target, model=tiny_model(max_length=4, overlap=2))
-    examples = make_examples(nlp)
-    first = nlp.update(examples, sgd=make_adam())["psa_tagger"]
-    assert nlp.update(examples, sgd=make_adam())["psa_tagger"] < first
