@@ -141,5 +141,3 @@ class ParquetShard:
             self._writer = pq.ParquetWriter(self._path, table.schema, compression="zstd")
         self._writer.write_table(table)
         self._tables.clear()
-        del table
-        pa.default_memory_pool().release_unused()

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,10 +18,6 @@ from .blocks import Block
 from .reading import Failure, read_block
 from .shards import Entry, open_shard, write_failures
 
-# Each takes about 100 KB, and few batches have the shape of an earlier one
-N_KERNELS = 64
-# Between two times that memory is given back, which then has to be got again
-N_CHUNKS = 4
 # Takes numbers of documents, words and characters
 Report = Callable[[int, int, int], None]
 
@@ -65,15 +59,16 @@ def use_gpu(gpu_id: int) -> None:
             raise ValueError(Errors.P453.format(gpu_id=gpu_id, reason=reason)) from error
 
 
-def keep_few_kernels() -> None:
-    """Bound the cache of oneDNN, in a command or a worker: by default it keeps the kernels of 1,024
-    shapes. It reads its settings when it is first used."""
-    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(N_KERNELS))
+def keep_no_kernels() -> None:
+    """Turn off the cache of oneDNN, in a command or a worker, unless the environment sets its size.
+    Few batches have the shape of an earlier one, and what it keeps lies between freed tensors,
+    where the next ones then do not fit: memory grows. It is set when oneDNN is first used."""
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "0")
 
 
 def load_annotator(job: Job) -> Annotator:
     """Load the pipeline in a worker."""
-    keep_few_kernels()
+    keep_no_kernels()
     use_gpu(job.settings.gpu_id)
     try:
         annotator = Annotator.of(spacy.load(job.model), job.settings.batch_size)
@@ -115,7 +110,7 @@ def annotate_block(
         block, annotator.n_docs, column=settings.column, whole_files=settings.whole_files
     )
     with open_shard(folder / shard_name, settings.form) as shard:
-        for i, chunk in enumerate(chunks, start=1):
+        for chunk in chunks:
             with annotator.zone():
                 pairs = list(annotator.annotate(chunk.records, chunk.failures))
                 if pairs:
@@ -130,12 +125,9 @@ def annotate_block(
             documents, words = documents + done[0], words + done[1]
             failures += chunk.failures
             check_failures(len(failures), settings.max_errors, failures)
-            if i % N_CHUNKS == 0:
-                release_memory()
             report(*done)
         if failures:
             write_failures(folder / errors_name, failures)
-    release_memory()
     return Entry(
         block=block.number,
         shard=shard_name,
@@ -146,15 +138,6 @@ def annotate_block(
         size=block.size,
         seconds=round(time.process_time() - start, 3),
     )
-
-
-def release_memory() -> None:
-    """Give freed memory back to the system. The C library keeps what lies between memory in use,
-    and the longer a process runs, the more of it there is."""
-    if sys.platform == "linux":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc
-        if trim is not None:
-            trim(0)
 
 
 def check_failures(n: int, limit: int | None, failures: list[Failure]) -> None:
