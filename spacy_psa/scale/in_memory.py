@@ -50,13 +50,12 @@ def apply_to_table(
 def annotate_table(annotator: Annotator, table: Any, column: str) -> Any:
     """Annotate a table."""
     check_columns(table.schema, column, RESERVED, "the table")
-    found = []
+    own = [name for name in table.schema.names if name in (column, "id", "source")]
+    found = [_with_errors(to_table({"id": []}), [])]
     first = 0
-    for batch in table.to_batches(annotator.n_docs):
+    for batch in table.select(own).to_batches(annotator.n_docs):
         names = [str(first + i) for i in range(len(batch))]
         first += len(batch)
-        rest = [n for n in batch.schema.names if n not in (column, "id", "source")]
-        others = batch.select(rest) if rest else None
         for chunk in rows_of(batch, annotator.n_docs, column, names, ""):
             with annotator.zone():
                 pairs = list(annotator.annotate(chunk.records, chunk.failures))
@@ -65,17 +64,17 @@ def annotate_table(annotator: Annotator, table: Any, column: str) -> Any:
                 del pairs
             bad = {
                 name: [getattr(failure, name) for failure in chunk.failures]
-                for name in ("id", "source", "text", "error")
+                for name in ("id", "source", "text")
             }
-            errors = pa.array(bad.pop("error"), pa.string())
-            good = good.append_column("error", pa.nulls(len(good), pa.string()))
+            errors = [failure.error for failure in chunk.failures]
             rows += [failure.row for failure in chunk.failures]
-            kept = others.take(pa.array(rows[len(good) :], pa.int64())) if others else None
-            both = pa.concat_tables([good, to_table(bad, kept).append_column("error", errors)])
-            found.append(both.take(pa.array(np.argsort(rows, kind="stable"))))
-    if not found:
-        rest = table.drop_columns([n for n in (column, "id", "source") if n in table.schema.names])
-        others = rest.to_batches()[0] if rest.num_columns and rest.to_batches() else None
-        empty = to_table({"id": []}, others)
-        return empty.append_column("error", pa.array([], pa.string()))
-    return pa.concat_tables(found)
+            both = [_with_errors(good, [None] * len(good)), _with_errors(to_table(bad), errors)]
+            found.append(pa.concat_tables(both).take(np.argsort(rows, kind="stable")))
+    whole = pa.concat_tables(found)
+    for place, field in enumerate(table.drop_columns(own).schema, start=whole.num_columns - 1):
+        whole = whole.add_column(place, field, table.column(field.name))
+    return whole
+
+
+def _with_errors(table: Any, errors: list[str | None]) -> Any:
+    return table.append_column("error", pa.array(errors, pa.string()))
