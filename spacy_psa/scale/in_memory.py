@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -76,5 +77,5 @@ def annotate_table(annotator: Annotator, table: Any, column: str) -> Any:
     return whole
 
 
-def _with_errors(table: Any, errors: list[str | None]) -> Any:
+def _with_errors(table: Any, errors: Sequence[str | None]) -> Any:
     return table.append_column("error", pa.array(errors, pa.string()))
