@@ -158,7 +158,7 @@ def make_vectors(
     import spacy
     from spacy.training.initialize import convert_vectors
 
-    from ..pipeline.vocabulary import check_embedded_words
+    from ..models.lookup import check_vectors
 
     if dest in UNSET or (Path(dest) / "config.cfg").is_file() or spacy.util.is_package(dest):
         return False
@@ -178,7 +178,7 @@ def make_vectors(
         raise err if known else ValueError(Errors.P176.format(path=source, reason=err)) from err
     if 0 in nlp.vocab.vectors.shape:
         raise ValueError(Errors.P176.format(path=source, reason="its words have no numbers"))
-    check_embedded_words(nlp.vocab)
+    check_vectors(nlp.vocab.vectors)
     # Atomically, since an incomplete folder would pass for a complete one.
     with atomic_folder(Path(dest)) as folder:
         nlp.to_disk(folder)

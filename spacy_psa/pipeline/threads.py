@@ -65,29 +65,26 @@ class Contention:
     def observe(self, seconds: float, displaced: int, n_threads: int, n_all: int) -> None:
         """Take note of a computation."""
         with self._lock:
-            self._observe(seconds, displaced, n_threads, n_all)
-
-    def _observe(self, seconds: float, displaced: int, n_threads: int, n_all: int) -> None:
-        self._seconds += seconds
-        self._displaced += displaced
-        if self._seconds < WINDOW:
-            return
-        is_often = self._displaced > MANY * self._seconds
-        self._seconds, self._displaced = 0.0, 0
-        if is_often and n_threads > 1:
-            if self.limit is None:
-                logger.info(
-                    "Other processes compete for the processor's cores: using fewer threads while "
-                    "they do. `threads = null` turns this off."
-                )
-            self.limit = max(1, n_threads // 2)
-            self._retry_at = monotonic() + self._pause
-            self._pause = min(2.0 * self._pause, LAST_PAUSE)
-        elif self.limit is not None and monotonic() >= self._retry_at:
-            if self.limit < n_all:
-                self.limit *= 2
-            else:
-                self.limit, self._pause = None, FIRST_PAUSE
+            self._seconds += seconds
+            self._displaced += displaced
+            if self._seconds < WINDOW:
+                return
+            is_often = self._displaced > MANY * self._seconds
+            self._seconds, self._displaced = 0.0, 0
+            if is_often and n_threads > 1:
+                if self.limit is None:
+                    logger.info(
+                        "Other processes compete for the processor's cores: using fewer threads "
+                        "while they do. `threads = null` turns this off."
+                    )
+                self.limit = max(1, n_threads // 2)
+                self._retry_at = monotonic() + self._pause
+                self._pause = min(2.0 * self._pause, LAST_PAUSE)
+            elif self.limit is not None and monotonic() >= self._retry_at:
+                if self.limit < n_all:
+                    self.limit *= 2
+                else:
+                    self.limit, self._pause = None, FIRST_PAUSE
 
 
 contention = Contention()

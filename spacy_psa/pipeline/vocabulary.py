@@ -12,7 +12,7 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from ..errors import Errors, Warnings, warn
-from ..models.lookup import check_vectors, find_vector, word_form
+from ..models.lookup import find_vector, word_form
 from ..models.word_shim import WordCharacterShim
 
 Vocabulary = dict[str, int]
@@ -53,11 +53,6 @@ def _are_counts(vocabulary: Vocabulary) -> bool:
 def embedded_words(vocab: Vocab) -> Knows:
     """Create a test for words with a pretrained vector, under their form or its lowercase form."""
     return lambda word: find_vector(word, vocab.vectors) is not None
-
-
-def check_embedded_words(vocab: Vocab) -> None:
-    """Check that the pretrained vectors are finite, so that a model can be trained with them."""
-    check_vectors(vocab.vectors)
 
 
 def known_words(vocab: Vocab, words: Iterable[str]) -> Knows:

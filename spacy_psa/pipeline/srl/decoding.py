@@ -7,7 +7,10 @@ from functools import lru_cache
 from torch import Tensor
 
 from ...annotation.frame_tags import role_constraints
-from ...inference import Constraints, LinearChain, Potentials
+from ...inference import LinearChain, Potentials
+
+# Which tags may follow which, by a tuple of tags
+bio_constraints = lru_cache(maxsize=16)(role_constraints)
 
 
 class RoleDecoding(ABC):
@@ -37,12 +40,6 @@ class ViterbiDecoding(RoleDecoding):
 
     def best(self, potentials: Potentials, tags: Sequence[str]) -> Tensor:
         return LinearChain(potentials, constraints=bio_constraints(tuple(tags))).argmax
-
-
-@lru_cache(maxsize=16)
-def bio_constraints(tags: tuple[str, ...]) -> Constraints:
-    """Find which tags may follow which."""
-    return role_constraints(tags)
 
 
 def create_greedy_decoding() -> RoleDecoding:

@@ -124,9 +124,7 @@ class RoleAutomaton(Automaton[tuple[frozenset[str], frozenset[str]]]):
         return not missing
 
 
-@lru_cache(maxsize=16)
-def _automaton(tags: tuple[str, ...], rules: RoleRules) -> RoleAutomaton:
-    return RoleAutomaton(tags, rules)
+_automaton = lru_cache(maxsize=16)(RoleAutomaton)
 
 
 class ConstrainedDecoding(RoleDecoding):

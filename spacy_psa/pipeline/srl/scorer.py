@@ -53,7 +53,8 @@ def _by_characters(doc: Doc) -> list[Frame]:
     """Read frames with character offsets instead of token indices, not counting whitespace.
     Predicates and arguments that consist only of whitespace are left out.
     """
-    begins = _begins(doc)
+    lengths = (len("".join(token.text.split())) for token in doc)
+    begins = list(accumulate(lengths, initial=0))
     return [
         Frame(
             begins[frame.predicate],
@@ -68,10 +69,6 @@ def _by_characters(doc: Doc) -> list[Frame]:
         for frame in get_frames(doc)
         if begins[frame.predicate] < begins[frame.predicate + 1]
     ]
-
-
-def _begins(doc: Doc) -> list[int]:
-    return list(accumulate((len("".join(token.text.split())) for token in doc), initial=0))
 
 
 def make_srl_scorer() -> Callable[..., dict[str, Any]]:
