@@ -261,7 +261,7 @@ class Errors(metaclass=_Coded):
     )
     P128 = (
         "{path} has no known scores. Expected a JSON file written by 'spacy evaluate --output', "
-        "'spacy benchmark accuracy --output' or 'spacy psa evaluate --output'."
+        "'spacy benchmark accuracy --output', or 'spacy psa evaluate', 'conlleval' or 'srl-eval'."
     )
     P129 = (
         "Could not download {url} ({reason}). Check the address and the network, or get the file "
@@ -550,7 +550,7 @@ class Errors(metaclass=_Coded):
     )
     P261 = (
         "None of the {n} documents in {path} is annotated with {layer}. Choose other data, or "
-        "another --component or --target. Keys in doc.spans: {keys}."
+        "another --component or --target. Annotated: {found}."
     )
     P262 = (
         "The pipeline '{path}' has no spacy-psa component ({factories}); it has: {found}. To score "

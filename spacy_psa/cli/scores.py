@@ -19,8 +19,11 @@ from ._util import (
 )
 
 # In column order. A pattern may match several scores, e.g. those of several span groups.
-MAIN_SCORES = ("tag_acc", "pos_acc", "morph_acc", "ents_[prf]", "spans_.+_[prf]", "speed")
-_PER_TYPE = re.compile("(.+)_per_(?:type|feat)")
+MAIN_SCORES = (
+    "tag_acc", "pos_acc", "morph_acc", "ents_[prf]", "spans_.+_[prf]", "srl_[prf]",
+    "conll_(?:acc|[prf])", "speed",
+)  # fmt: skip
+_PER_TYPE = re.compile("(.+)_per_(?:type|feat|role)")
 
 
 @psa_cli.command("scores", rich_help_panel=PREDICT)
@@ -28,7 +31,8 @@ def scores_cli(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            metavar="METRICS...", help="JSON files of 'spacy evaluate' or 'psa evaluate' (--output)"
+            metavar="METRICS...",
+            help="JSON files (--output) of spacy evaluate and psa evaluate, conlleval or srl-eval",
         ),
     ],
     output_path: Annotated[
@@ -59,7 +63,7 @@ def scores_cli(
 
 
 def read_metrics(path: Path) -> dict[str, Any]:
-    """Read a metrics file written by spaCy or by `psa evaluate`."""
+    """Read a metrics file written by spaCy or by `psa evaluate`, `conlleval` or `srl-eval`."""
     import srsly
 
     if not path.is_file():
@@ -76,23 +80,27 @@ def read_metrics(path: Path) -> dict[str, Any]:
             data = {**data, **value}
     for report in data.get("reports") or ():
         if isinstance(report, dict) and {"layer", "by_label"} <= set(report):
-            data = {**data, **_of_report(report)}
+            layer = re.sub(r"\['(.*)'\]", r"_\1", report["layer"]).replace("roles", "srl")
+            rows = {row["name"]: row for row in report["by_label"]}
+            data = {**data, **_as_in_spacy(layer, report, rows)}
+    for layer, per_label in (("conll", "per_type"), ("srl", "per_role")):
+        if {"precision", "recall", "f1", per_label} <= set(data):
+            data = {**data, **_as_in_spacy(layer, data, data[per_label])}
     if not _main_scores(data):
         raise ValueError(Errors.P128.format(path=path))
     return data
 
 
-def _of_report(report: dict[str, Any]) -> dict[str, Any]:
-    """The scores in a report of `psa evaluate`, by their names in spaCy."""
-    layer = re.sub(r"\['(.*)'\]", r"_\1", report["layer"])
+def _as_in_spacy(layer: str, figures: dict[str, Any], rows: dict[str, Any]) -> dict[str, Any]:
+    """The scores of our commands, by their names in spaCy."""
 
     def prf(figures: dict[str, Any]) -> dict[str, Any]:
         return {name[0]: figures.get(name) for name in ("precision", "recall", "f1")}
 
     return {
-        f"{layer}_acc": report.get("accuracy"),
-        **{f"{layer}_{name}": value for name, value in prf(report).items()},
-        f"{layer}_per_type": {row["name"]: prf(row) for row in report["by_label"]},
+        f"{layer}_acc": figures.get("accuracy"),
+        **{f"{layer}_{name}": value for name, value in prf(figures).items()},
+        f"{layer}_per_type": {label: prf(row) for label, row in rows.items()},
     }
 
 

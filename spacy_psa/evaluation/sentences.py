@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
+from ..annotation.targets import list_targets
 from ..errors import Errors
 from .units import Layer, Pairing, Unit
 
@@ -110,8 +111,8 @@ def check_same_words(
 def check_annotated(docs: Sequence[Doc], layer: Layer, name: str) -> None:
     """Check that there is something to score."""
     if not any(len(doc) and layer.is_annotated(doc) for doc in docs):
-        keys = ", ".join(sorted({key for doc in docs for key in doc.spans})) or "there are none"
-        raise ValueError(Errors.P261.format(n=len(docs), path=name, layer=layer.name, keys=keys))
+        found = list_targets(docs)
+        raise ValueError(Errors.P261.format(n=len(docs), path=name, layer=layer.name, found=found))
 
 
 def pair_sentences(

@@ -110,6 +110,25 @@ def test_reports_of_our_own_evaluation_are_read(write):
     assert per_type.rows == [["G", "50.00", "25.00", "33.33"]]
 
 
+def test_what_the_evaluators_of_the_shared_tasks_write_is_read(write):
+    figures = {"precision": 0.5, "recall": 0.25, "f1": 0.25}
+    conll = {**figures, "accuracy": 0.75, "per_type": {"NP": figures}}
+    main, per_type = score_tables({"x": read_metrics(write(conll))})
+    assert main.header == ["", "conll_p", "conll_r", "conll_f", "conll_acc"]
+    assert main.rows == [["x", "50.00", "25.00", "25.00", "75.00"]]
+    assert per_type.rows == [["NP", "50.00", "25.00", "25.00"]]
+    roles = [
+        {**figures, "complete": 0.5, "per_role": {"A0": figures}},
+        {"srl_p": 0.5, "srl_r": 0.25, "srl_f": 0.25, "srl_per_role": {"A0": {"f": 0.25}}},
+        {"reports": [{"layer": "roles", **figures, "by_label": [{"name": "A0", **figures}]}]},
+    ]
+    for data in roles:
+        main, per_role = score_tables({"x": read_metrics(write(data))})
+        assert main.header == ["", "srl_p", "srl_r", "srl_f"]
+        assert main.rows == [["x", "50.00", "25.00", "25.00"]]
+        assert (per_role.title, per_role.rows[0][-1]) == ("srl per type", "25.00")
+
+
 def test_scores_per_type_that_are_none_are_left_out():
     main, *others = score_tables({"x": {"tag_acc": 0.5, "ents_per_type": [1]}})
     assert main.rows == [["x", "50.00"]]

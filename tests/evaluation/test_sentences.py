@@ -73,9 +73,11 @@ def test_documents_without_annotation_and_empty_ones_are_left_out():
     assert [sentence.doc for sentence in sentences] == [2]
 
 
-def test_no_annotation_at_all_is_an_error_that_names_other_keys():
-    with pytest.raises(ValueError, match=r"\[P261\].*dev\.spacy.*spans\['sc'\].*: chunks\."):
-        check_annotated([doc_with(WORDS, chunks=[])], SpansLayer("sc"), "dev.spacy")
+def test_no_annotation_at_all_is_an_error_that_names_what_there_is():
+    docs = [doc_with(WORDS, chunks=[(0, 1, "NP")]), doc_with(["Ann"], ents=["B-PER"])]
+    found = r"Annotated: ents, spans \(spans_key 'chunks'\)\."
+    with pytest.raises(ValueError, match=rf"\[P261\].*dev\.spacy.*spans\['sc'\].*{found}"):
+        check_annotated(docs, SpansLayer("sc"), "dev.spacy")
 
 
 def test_predictions_of_other_words_are_errors():
