@@ -8,16 +8,15 @@ import typer
 
 from ..annotation.schemes import OUTSIDE
 from ..errors import Errors, check_choice
-from ..terminal import msg, show
+from ..terminal import show
 from ._names import current_target
-from ._outputs import check_files
+from ._outputs import check_files, save_output
 from ._predictions import choose_tagger, load_pipeline, use_gpu, words_alone
 from ._util import (
     PREDICT,
     ComponentOption,
     GpuOption,
     ScoresOption,
-    atomic_path,
     psa_cli,
     read_docs,
     user_errors,
@@ -86,9 +85,8 @@ def conlleval_cli(
         if output_path is not None:
             import srsly
 
-            with atomic_path(output_path) as temporary:
-                srsly.write_json(temporary, result.to_dict())
-            msg.good(f"Saved scores to {output_path}")
+            text = srsly.json_dumps(result.to_dict(), indent=2)
+            save_output(output_path, text + "\n", "scores")
 
 
 def score_docbins(

@@ -9,7 +9,7 @@ import typer
 from ..corpora.lines import keep_pipes
 from ..errors import Errors
 from ..terminal import msg, show
-from ._outputs import check_files
+from ._outputs import check_files, save_output
 from ._predictions import (
     choose_role_labeler,
     load_pipeline,
@@ -23,7 +23,6 @@ from ._util import (
     ComponentOption,
     GpuOption,
     ScoresOption,
-    atomic_path,
     is_docbin,
     psa_cli,
     read_docs,
@@ -105,9 +104,8 @@ def srl_eval_cli(
         if output_path is not None:
             import srsly
 
-            with atomic_path(output_path) as temporary:
-                srsly.write_json(temporary, result.to_dict())
-            msg.good(f"Saved scores to {output_path}")
+            text = srsly.json_dumps(result.to_dict(), indent=2)
+            save_output(output_path, text + "\n", "scores")
 
 
 @keep_pipes()

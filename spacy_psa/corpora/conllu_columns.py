@@ -15,7 +15,6 @@ from .problems import Problems
 
 COLUMNS = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 UNKNOWN = "_"
-_MISC = COLUMNS.index("MISC")
 _HEADER = re.compile(r"#\s*global\.columns\s*=(.*)")
 # The parts of names of columns, such as NE:CLASS or RELATE:NE, that hold entities.
 _ENTITY_NAMES = frozenset(("NE", "NER", "UNER", "ENT", "ENTITY", "ENTITIES"))
