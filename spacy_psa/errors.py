@@ -394,10 +394,6 @@ class Errors(metaclass=_Coded):
         "this name can be downloaded ({problem}). Check the name, or copy the transformer's files "
         "to this computer and give their folder."
     )
-    P249 = (
-        "There are no vectors '{name}': neither a folder nor an installed package has this name. "
-        "Make them with `python -m spacy init vectors en FILE FOLDER`, or leave out --vectors."
-    )
     P198 = (
         "{option} cannot be used with {other}, whose vectors replace those of words and "
         "characters. Leave one of the two out."
@@ -1066,14 +1062,19 @@ class Errors(metaclass=_Coded):
     # What a training reads (P470-P479)
     P470 = (
         "There are no vectors '{name}': it is neither a folder nor an installed package. Check "
-        "[initialize] vectors (--paths.vectors), or create the folder, e.g. with `python -m spacy "
-        "psa vectors`."
+        "--vectors or [initialize] vectors (--paths.vectors), or create the folder, e.g. with "
+        "`python -m spacy psa vectors`."
     )
     P471 = (
         "There is no {ending} file at '{path}', so nothing would be read. Give one, or a folder of "
         "them; `python -m spacy psa convert` writes .spacy files."
     )
     P472 = "No corpus path is set in [{section}]. Set it with {option} FILE."
+    P473 = (
+        "The vectors '{name}' were made for the language '{found}', and spaCy loads them for no "
+        "other one, such as '{lang}'. Make those of '{lang}' in a folder of their own, with "
+        "`python -m spacy psa vectors FILE FOLDER --lang {lang}`."
+    )
     # Bulk annotation (P500-P518)
     P500 = (
         "{what} needs the package '{package}', which is not installed. Install it with `pip "

@@ -35,7 +35,7 @@ def check_training_files(
         corpus = settings["training"][setting]
         for name, block in _readers(_section(settings, corpus), str(corpus)):
             _check_reader(block, name, _section(filled, f"{name}.path"))
-    _check_vectors(settings["initialize"].get("vectors"))
+    check_vectors(settings["initialize"].get("vectors"), settings["nlp"]["lang"])
     for component in settings["components"].values():
         _check_transformer(component.get("model", {}))
 
@@ -91,11 +91,20 @@ def _check_transformer(model: Mapping[str, Any]) -> None:
         check_transformer(model["name"])
 
 
-def _check_vectors(name: str | None) -> None:
-    from spacy.util import is_package
+def check_vectors(name: str | None, lang: str | None) -> None:
+    """Check that there are vectors of a name, and that spaCy loads them for a language."""
+    import srsly
+    from spacy.util import get_package_path, is_package
 
-    if name and not is_package(name) and not Path(name).is_dir():
+    if not name:
+        return
+    folder = get_package_path(name) if is_package(name) else Path(name)
+    if not folder.is_dir():
         raise ValueError(Errors.P470.format(name=name))
+    meta = folder / "meta.json"
+    found = srsly.read_json(meta).get("lang") if meta.is_file() else None
+    if lang and found and found != lang:
+        raise ValueError(Errors.P473.format(name=name, found=found, lang=lang))
 
 
 # Of a transformer whose positions are not limited

@@ -21,7 +21,7 @@ from ._names import ROLES, TARGETS, choose_targets, current_system
 from ._schedule import epoch_settings, size_settings, training_docs
 from ._shared_inputs import ENCODERS, Inputs, assemble_shared
 from ._templates import names
-from ._training_files import read_settings
+from ._training_files import check_vectors, read_settings
 from ._util import (
     TRAIN,
     UNSET,
@@ -150,17 +150,14 @@ def init_config_cli(
     Comments in the config give the source of its values. All of them can be changed, in the file
     or with options of spacy train.
     """
-    from spacy.util import is_package
-
     output_path = one_output(place, output)
     to_stdout = str(output_path) == "-" or is_stdout(output_path)
     with user_errors(to_stdout=to_stdout):
         system = current_system(system)
         targets = choose_targets(target or (), task)
         vectors = None if vectors in UNSET else vectors
-        is_there = vectors is None or Path(vectors).is_dir() or is_package(vectors)
-        if not is_there and transformer is None:
-            raise ValueError(Errors.P249.format(name=vectors))
+        if transformer is None:
+            check_vectors(vectors, lang)
         docs = None if corpus is None else training_docs(corpus)
         text = make_config(
             system,

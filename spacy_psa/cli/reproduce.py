@@ -27,6 +27,7 @@ from ._reproduction_runs import (
     parse_systems,
 )
 from ._reproduction_scores import score_run, write_environment
+from ._training_files import check_vectors
 from ._util import (
     UNSET,
     GpuOption,
@@ -124,8 +125,6 @@ def make_plan(
     lang: str = "en",
 ) -> Plan:
     """Check what all runs have in common."""
-    from spacy.util import is_package
-
     if not NAME.fullmatch(corpus):
         options = "letters, digits, '.', '_' and '-'"
         raise ValueError(
@@ -137,11 +136,7 @@ def make_plan(
             Errors.P397.format(option="--target", name=target, where="", options=listed)
         )
     wanted = vectors if vectors not in UNSET else None
-    if wanted and not Path(wanted).is_dir() and not is_package(wanted):
-        options = "existing folders and packages (see psa vectors)"
-        raise ValueError(
-            Errors.P397.format(option="--vectors", name=vectors, where="", options=options)
-        )
+    check_vectors(wanted, lang)
     return Plan(corpus, target, data, runs, vectors=wanted, epochs=epochs, lang=lang)
 
 

@@ -21,6 +21,7 @@ from ..errors import Errors
 from ..terminal import msg
 from ._config_errors import config_errors
 from ._outputs import check_pipeline_folder
+from ._training_files import check_vectors
 from ._util import (
     DATA,
     UNSET,
@@ -160,7 +161,10 @@ def make_vectors(
 
     from ..models.lookup import check_vectors
 
-    if dest in UNSET or (Path(dest) / "config.cfg").is_file() or spacy.util.is_package(dest):
+    if dest in UNSET:
+        return False
+    if (Path(dest) / "config.cfg").is_file() or spacy.util.is_package(dest):
+        check_vectors(dest, lang)
         return False
     if not source.is_file():
         raise ValueError(Errors.P109.format(path=source))

@@ -449,7 +449,7 @@ def test_the_command_says_which_system_is_for_what(tmp_path: Path) -> None:
 def test_vectors_that_are_not_there_are_found_out_at_once(tmp_path: Path) -> None:
     options = ("psa", "init-config", tmp_path / "a.cfg", "--system", "psa", "--target", "ents")
     result = run(*options, "--vectors", "nowhere")
-    assert result.exit_code == 1 and "[P249] There are no vectors 'nowhere'" in plain(result.output)
+    assert result.exit_code == 1 and "[P470] There are no vectors 'nowhere'" in plain(result.output)
     assert not (tmp_path / "a.cfg").exists()
 
 

@@ -314,7 +314,7 @@ def test_options_are_for_all_systems(folder: Path, tmp_path: Path, updates: list
         ("--target", "parse", "P190", "tag, pos, morph, ents, spans, roles"),
         ("--target", "morph", "P397", "spans, ents, roles, tag, pos"),
         ("--corpus-name", "a/b", "P397", "a/b"),
-        ("--vectors", "nowhere", "P397", "nowhere"),
+        ("--vectors", "nowhere", "P470", "nowhere"),
         ("--options", "--training.no 1", "P394", "training.no"),
         ("--options", "--training.seed 'a", "P399", "quotation"),
         ("--options", "--training.dropout none", "P395", "dropout"),

@@ -67,6 +67,9 @@ def test_vectors_that_are_there_are_kept(source, tmp_path):
     result = run(source, dest)
     assert "already exists" in result.output
     assert (dest / "vocab" / "vectors").read_bytes() == before
+    # A treebank of another language, with the same folder of vectors
+    result = run(source, dest, "--lang", "da")
+    assert result.exit_code == 1 and "[P473]" in result.output and "'en'" in result.output
 
 
 def test_number_of_vectors_can_be_limited(source, tmp_path):
