@@ -35,7 +35,7 @@ def check_training_files(
         corpus = settings["training"][setting]
         for name, block in _readers(_section(settings, corpus), str(corpus)):
             _check_reader(block, name, _section(filled, f"{name}.path"))
-    check_vectors(settings["initialize"].get("vectors"), settings["nlp"]["lang"])
+    check_vectors_folder(settings["initialize"].get("vectors"), settings["nlp"]["lang"])
     for component in settings["components"].values():
         _check_transformer(component.get("model", {}))
 
@@ -91,7 +91,7 @@ def _check_transformer(model: Mapping[str, Any]) -> None:
         check_transformer(model["name"])
 
 
-def check_vectors(name: str | None, lang: str | None) -> None:
+def check_vectors_folder(name: str | None, lang: str | None) -> None:
     """Check that there are vectors of a name, and that spaCy loads them for a language."""
     import srsly
     from spacy.util import get_package_path, is_package

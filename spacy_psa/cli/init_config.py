@@ -21,7 +21,7 @@ from ._names import ROLES, TARGETS, choose_targets, current_system
 from ._schedule import epoch_settings, size_settings, training_docs
 from ._shared_inputs import ENCODERS, Inputs, assemble_shared
 from ._templates import names
-from ._training_files import check_vectors, read_settings
+from ._training_files import check_vectors_folder, read_settings
 from ._util import (
     TRAIN,
     UNSET,
@@ -55,7 +55,7 @@ SMALL = (
 # From recipes-trials.json, for 600 sentences of WNUT-17
 VECTORS = (
     "Without pretrained vectors, which little data need most: 600 tweets gave an F1 of 48 with "
-    "them, 18 without. Make them with `python -m spacy init vectors en FILE FOLDER`, and add "
+    "them, 18 without. Make them with `python -m spacy init vectors {lang} FILE FOLDER`, and add "
     "--vectors FOLDER."
 )
 
@@ -157,7 +157,7 @@ def init_config_cli(
         targets = choose_targets(target or (), task)
         vectors = None if vectors in UNSET else vectors
         if transformer is None:
-            check_vectors(vectors, lang)
+            check_vectors_folder(vectors, lang)
         docs = None if corpus is None else training_docs(corpus)
         text = make_config(
             system,
@@ -182,7 +182,7 @@ def init_config_cli(
     if recipe == BEST and targets != ROLES:
         msg.info(WHICH)
     if recipe == BEST and vectors is None and transformer is None:
-        msg.info(VECTORS)
+        msg.info(VECTORS.format(lang=lang))
     is_of_paper = recipe == PAPER and transformer is None and targets != ROLES
     if is_of_paper and docs is not None and len(docs) < FEW:
         msg.warn(f"{corpus} has {len(docs):,} Docs. {SMALL}")

@@ -27,7 +27,7 @@ from ._reproduction_runs import (
     parse_systems,
 )
 from ._reproduction_scores import score_run, write_environment
-from ._training_files import check_vectors
+from ._training_files import check_vectors_folder
 from ._util import (
     UNSET,
     GpuOption,
@@ -136,7 +136,7 @@ def make_plan(
             Errors.P397.format(option="--target", name=target, where="", options=listed)
         )
     wanted = vectors if vectors not in UNSET else None
-    check_vectors(wanted, lang)
+    check_vectors_folder(wanted, lang)
     return Plan(corpus, target, data, runs, vectors=wanted, epochs=epochs, lang=lang)
 
 

@@ -21,7 +21,7 @@ from ..errors import Errors
 from ..terminal import msg
 from ._config_errors import config_errors
 from ._outputs import check_pipeline_folder
-from ._training_files import check_vectors
+from ._training_files import check_vectors_folder
 from ._util import (
     DATA,
     UNSET,
@@ -164,7 +164,7 @@ def make_vectors(
     if dest in UNSET:
         return False
     if (Path(dest) / "config.cfg").is_file() or spacy.util.is_package(dest):
-        check_vectors(dest, lang)
+        check_vectors_folder(dest, lang)
         return False
     if not source.is_file():
         raise ValueError(Errors.P109.format(path=source))
