@@ -91,6 +91,11 @@ def read_propositions(
         for n, marks in enumerate(columns, start=1)
     ]
     if len(columns) == len(targets):
+        for target, spans in zip(targets, arguments, strict=True):
+            heads = [(start, end) for start, end, label in spans if label == VERB]
+            if heads and not any(start <= target < end for start, end in heads):
+                what = f"propositions in {path} whose V is elsewhere than their target"
+                problems.note(what, first=f"of line {rows[target].line}")
         return list(zip(targets, arguments, strict=True))
     verbs = [verb_of(spans) for spans in arguments]
     predicates = [verb for verb in verbs if verb is not None]

@@ -70,6 +70,20 @@ def test_columns_after_the_words_are_counted(tmp_path):
     assert list(problems.notes.values()) == [2] and "after the words" in next(iter(problems.notes))
 
 
+def test_columns_of_other_verbs_are_counted(tmp_path):
+    swapped = "".join(
+        "\t".join([cells[0], *cells[:0:-1]]) + "\n" if cells else "\n"
+        for cells in map(str.split, PROPS.splitlines())
+    )
+    problems = Problems()
+    list(read_conll2005(write_pair(tmp_path, props=swapped), problems=problems))
+    (note,) = problems.notes
+    assert problems.notes[note] == 2 and "elsewhere than their target" in note and "line 2" in note
+    problems = Problems()
+    list(read_conll2005(write_pair(tmp_path), problems=problems))
+    assert not problems.notes
+
+
 @pytest.mark.parametrize("name", ["train", "train.words", "train.props", "."])
 def test_a_pair_is_found_by_any_of_its_names(tmp_path, name):
     write_pair(tmp_path)
