@@ -83,10 +83,10 @@ def apply_cli(
     finished ones. The same command goes on with an interrupted run. Documents that fail are in
     errors-*.jsonl, with the reason.
     """
-    from ..scale.work import keep_no_kernels
+    from ..scale.work import keep_few_kernels
 
     signal.signal(signal.SIGTERM, _interrupt)
-    keep_no_kernels()
+    keep_few_kernels()
     with user_errors():
         try:
             found = apply(

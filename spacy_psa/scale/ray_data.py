@@ -23,7 +23,7 @@ from .annotating import N_DOCS, Annotator
 from .blocks import Block
 from .in_memory import annotate_table
 from .shards import Entry
-from .work import Job, annotate_block, keep_no_kernels, load_annotator, use_gpu
+from .work import Job, annotate_block, keep_few_kernels, load_annotator, use_gpu
 
 _SECONDS = 10.0
 _OURS = re.compile(r"\[P\d{3}\] [^\n]*")
@@ -121,7 +121,7 @@ class TableWorker:
     """
 
     def __init__(self, model: str, column: str, batch_size: int | None, gpu_id: int) -> None:
-        keep_no_kernels()
+        keep_few_kernels()
         use_gpu(gpu_id)
         self.annotator = Annotator.of(spacy.load(model), batch_size)
         self.column = column

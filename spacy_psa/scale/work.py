@@ -18,6 +18,8 @@ from .blocks import Block
 from .reading import Failure, read_block
 from .shards import Entry, open_shard, write_failures
 
+# Enough for what each batch repeats of the one before
+N_KERNELS = 16
 # Takes numbers of documents, words and characters
 Report = Callable[[int, int, int], None]
 
@@ -59,16 +61,17 @@ def use_gpu(gpu_id: int) -> None:
             raise ValueError(Errors.P453.format(gpu_id=gpu_id, reason=reason)) from error
 
 
-def keep_no_kernels() -> None:
-    """Turn off the cache of oneDNN, in a command or a worker, unless the environment sets its size.
-    Few batches have the shape of an earlier one, and what it keeps lies between freed tensors,
-    where the next ones then do not fit: memory grows. It is set when oneDNN is first used."""
-    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "0")
+def keep_few_kernels() -> None:
+    """Bound the cache of oneDNN, in a command or a worker, unless the environment does: by default
+    it keeps the kernels of 1,024 shapes. Few batches have the shape of an earlier one, and what is
+    kept lies between freed tensors, where the next ones then do not fit: memory grows. oneDNN reads
+    this when it is first used."""
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(N_KERNELS))
 
 
 def load_annotator(job: Job) -> Annotator:
     """Load the pipeline in a worker."""
-    keep_no_kernels()
+    keep_few_kernels()
     use_gpu(job.settings.gpu_id)
     try:
         annotator = Annotator.of(spacy.load(job.model), job.settings.batch_size)
