@@ -141,7 +141,8 @@ def forward(
         d_flat = backprop_network(d_potentials)
         return backprop_tok2vec(unflatten(model.ops, d_flat, [len(doc) for doc in docs]))
 
-    return padded(potentials, n_labels), backprop
+    has_all = potentials.n_labels == n_labels
+    return potentials if has_all else padded(potentials, n_labels), backprop
 
 
 def _network_forward(
