@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -57,6 +60,19 @@ def succeed(*arguments: object) -> str:
     if result.exit_code != 0:
         raise AssertionError(f"{arguments} failed:\n{result.output}") from result.exception
     return plain(result.output)
+
+
+@contextmanager
+def descriptor(number: int, path: Path, mode: int) -> Iterator[None]:
+    """Let a standard descriptor of this process be a file, as the shell's < and >> do."""
+    kept, opened = os.dup(number), os.open(path, mode)
+    os.dup2(opened, number)
+    try:
+        yield
+    finally:
+        os.dup2(kept, number)
+        os.close(kept)
+        os.close(opened)
 
 
 def plain(output: str) -> str:

@@ -257,18 +257,6 @@ def test_unknown_formats_are_an_error(model: Path, texts: Path) -> None:
     assert result.exit_code == 1 and "[P100]" in result.output
 
 
-def test_missing_components_are_an_error(model: Path, texts: Path) -> None:
-    result = run("psa", "annotate", model, texts, "--component", "ner")
-    assert result.exit_code == 1 and "[P346]" in result.output and NAME in result.output
-
-
-def test_the_input_is_not_replaced(model: Path, texts: Path) -> None:
-    before = texts.read_bytes()
-    result = run("psa", "annotate", model, texts, "--output", texts)
-    assert result.exit_code == 1 and "[P451]" in result.output
-    assert texts.read_bytes() == before
-
-
 def test_an_output_that_is_a_folder_is_told_first(texts: Path, tmp_path: Path) -> None:
     result = run("psa", "annotate", "no-such-pipeline", texts, "--output", tmp_path)
     assert result.exit_code == 1 and "[P412]" in result.output

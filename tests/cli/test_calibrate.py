@@ -204,19 +204,6 @@ def test_diagram_is_drawn(target: str, dev: Path, tmp_path: Path):
     assert "80–100" in found
 
 
-def test_pipeline_without_our_component_is_an_error(dev: Path, tmp_path: Path):
-    nlp = spacy.blank("xx")
-    nlp.add_pipe("sentencizer")
-    nlp.to_disk(tmp_path / "other")
-    message = fail(tmp_path / "other", dev)
-    assert "[P346]" in message and "sentencizer" in message
-
-
-def test_unknown_component_is_an_error(model: Path, dev: Path):
-    message = fail(model, dev, "--component", "ner")
-    assert "[P346]" in message and "'ner'" in message and "psa_tagger" in message
-
-
 def test_data_without_the_annotation_is_an_error(model: Path, tmp_path: Path):
     docs = [Doc(spacy.blank("xx").vocab, words=["a"])]
     docs[0].spans["others"] = []
@@ -235,11 +222,6 @@ def test_data_that_fits_nowhere_is_an_error(model: Path, tmp_path: Path):
 def test_missing_files_are_errors(model: Path, dev: Path, tmp_path: Path):
     assert "[P109]" in fail(model, tmp_path / "missing.spacy")
     assert "missing" in fail(tmp_path / "missing", dev)
-
-
-@pytest.mark.parametrize("ending", ["jpg", "spacy"])
-def test_diagrams_are_images(model: Path, dev: Path, tmp_path: Path, ending: str):
-    assert "[P265]" in fail(model, dev, "--plot", tmp_path / f"p.{ending}")
 
 
 @pytest.mark.parametrize(

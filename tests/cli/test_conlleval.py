@@ -152,14 +152,6 @@ def test_phrases_in_tags_are_not_joined_over_unknown_tokens(save):
     assert (result.tokens, result.correct_tags) == (4, 3)
 
 
-def test_the_gold_standard_is_not_replaced_by_the_scores(save):
-    path = save("gold", make_doc(chunks=[(0, 2, "NP")]))
-    before = path.read_bytes()
-    result = CliRunner().invoke(app, ["psa", "conlleval", *map(str, [path, path, "-o", path])])
-    assert result.exit_code == 1 and "[P451]" in result.output
-    assert path.read_bytes() == before
-
-
 def test_command_prints_the_table_and_writes_the_scores(save, tmp_path):
     path = save("gold", make_doc(chunks=[(0, 2, "NP"), (2, 3, "VP")]))
     output = tmp_path / "scores.json"
@@ -205,15 +197,6 @@ def test_options_come_before_the_target_of_a_pipeline(save, pipelines):
         score_docbins(gold, pipelines / "spans", spans_key="other")
     with pytest.raises(ValueError, match=r"P126.*ents.*not annotated with tag"):
         score_docbins(gold, pipelines / "ents", target="tag")
-
-
-def test_the_gpu_is_used_if_it_is_asked_for(save, gpus):
-    path = str(save("gold", make_doc(chunks=[(0, 2, "NP")])))
-    assert CliRunner().invoke(app, ["psa", "conlleval", path, path]).exit_code == 0
-    assert gpus == []
-    for option in ("--gpu-id", "-g"):
-        assert CliRunner().invoke(app, ["psa", "conlleval", path, path, option, "1"]).exit_code == 0
-    assert gpus == [1, 1]
 
 
 def test_missing_span_groups_are_errors_that_name_those_there_are(save):

@@ -407,14 +407,6 @@ def test_two_files_of_the_same_sentences_are_converted_once(tmp_path):
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["dev.spacy"]
 
 
-def test_the_input_is_not_replaced_by_the_counts(tmp_path, folder):
-    path = folder / "one.conllu"
-    before = path.read_bytes()
-    result = run(path, tmp_path / "a.spacy", "--stats", path)
-    assert result.exit_code == 1 and "[P451]" in result.output
-    assert path.read_bytes() == before and not (tmp_path / "a.spacy").exists()
-
-
 def write_parts(folder, *stems):
     folder.mkdir(parents=True)
     for stem in stems:

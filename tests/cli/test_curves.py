@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from ..analysis.inside import is_png
 from ..figures.reading import marks
 from .commands import plain, run, succeed
 
@@ -49,22 +46,6 @@ def test_all_kinds_of_files_are_written_at_once(folder: Path) -> None:
     assert outputs[1].read_text(encoding="utf8").startswith("<!DOCTYPE html>")
 
 
-def test_an_image_in_pixels_is_written(folder: Path) -> None:
-    succeed("psa", "curves", folder / "first" / "psa", "--output", folder / "c.png")
-    assert is_png((folder / "c.png").read_bytes())
-
-
-def test_pixels_without_what_draws_them_are_an_error(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(folder)
-    monkeypatch.setitem(sys.modules, "vl_convert", None)
-    result = run("psa", "curves", "first/psa", "-o", "c.svg", "-o", "c.png")
-    assert result.exit_code == 1
-    assert re.search(r"\[P295\] 'c\.svg'.*spacy-psa\[plots\]", plain(result.output), re.DOTALL)
-    assert not (folder / "c.svg").exists()
-
-
 def test_runs_of_the_same_name_are_told_apart(folder: Path) -> None:
     paths = [folder / "first" / "psa", folder / "second" / "psa"]
     succeed("psa", "curves", *paths, "--output", folder / "c.svg")
@@ -97,7 +78,6 @@ def test_scores_are_drawn_without_losses_that_are_no_numbers(folder: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        (["first/psa", "-o", "curves.pdf"], "P265"),
         (["none", "-o", "curves.svg"], "P292"),
         (["first/psa", "-o", "curves.svg", "--score", "las"], "P296"),
         (["first/psa", "-o", "curves.svg", "--by", "hour"], "P294"),

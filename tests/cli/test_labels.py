@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-from ..analysis.inside import browse, is_png
+from ..analysis.inside import browse
 from ..figures.reading import SVG, texts
 from ..pipeline.conftest import LABELS, initialized_nlp, trained_nlp
 from .commands import plain, run, succeed
@@ -55,29 +53,11 @@ def test_models_of_the_same_name_are_told_apart(folder: Path, tmp_path: Path) ->
         assert any(text.startswith(f"{name} (") for text in shown)
 
 
-def test_a_map_in_pixels_is_written(folder: Path, tmp_path: Path) -> None:
-    succeed("psa", "labels", folder / "run" / "last", "-o", tmp_path / "map.png")
-    assert is_png((tmp_path / "map.png").read_bytes())
-
-
-def test_pixels_without_what_draws_them_are_an_error(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(sys.modules, "vl_convert", None)
-    result = run("psa", "labels", folder / "run" / "last", "-o", "map.png")
-    assert result.exit_code == 1
-    assert re.search(r"\[P295\] 'map\.png'.*spacy-psa\[plots\]", plain(result.output), re.DOTALL)
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        (["run/last", "-o", "map.pdf"], "P265"),
         (["run/last", "-o", "map.svg", "--method", "umap"], "P100"),
         (["run/last", "-o", "map.svg", "--align", "none"], "P100"),
-        (["run/last", "-o", "map.svg", "--component", "ner"], "P346"),
         (["run/last", "chunks", "-o", "map.svg"], "P385"),
     ],
 )

@@ -55,33 +55,16 @@ def test_damaged_characters_are_drawn(model: Path, tmp_path: Path) -> None:
     assert "Ann" in texts(tmp_path / "a.svg")
 
 
-def test_other_endings_are_an_error(model: Path, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"\[P265\].*\.svg, \.png"):
-        lattice(str(model), "Ann", tmp_path / "a.jpg")
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_folder_in_place_of_the_image_is_an_error(model: Path, tmp_path: Path) -> None:
     (tmp_path / "a.svg").mkdir()
     with pytest.raises(OSError, match="directory"):
         lattice(str(model), "Ann", tmp_path / "a.svg")
 
 
-def test_a_sentence_is_drawn_as_pixels(model: Path, tmp_path: Path) -> None:
-    pytest.importorskip("vl_convert", reason="draws PNG images")
-    lattice(str(model), "Ann likes Bob", tmp_path / "a.png")
-    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
-
-
 def test_texts_without_tokens_are_an_error(model: Path, tmp_path: Path) -> None:
     result = run("psa", "lattice", model, "", "-o", tmp_path / "a.svg")
     assert result.exit_code == 1 and "[P380]" in result.output
     assert list(tmp_path.iterdir()) == []
-
-
-def test_missing_components_are_an_error(model: Path, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=rf"\[P346\].*'ner'.*{NAME}"):
-        lattice(str(model), "Ann", tmp_path / "a.svg", component="ner")
 
 
 def test_the_picture_in_the_documentation_can_be_read() -> None:

@@ -45,13 +45,3 @@ def test_help_is_that_of_the_option(words: tuple[str, ...]) -> None:
 def test_help_on_what_is_not_there_is_an_error() -> None:
     done = run("help", "trian")
     assert done.exit_code == 2 and "trian" in done.output
-
-
-def test_one_way_to_name_the_gpu_and_the_output() -> None:
-    for name, command in COMMANDS.items():
-        for parameter in command.params:
-            options = parameter.opts
-            if "--gpu-id" in options:
-                assert "-g" in options, name
-            if "-o" in options and name != "convert":  # where it is --option
-                assert "--output" in options, name

@@ -2,8 +2,6 @@
 
 import gzip
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,6 +17,8 @@ from spacy_psa.corpora.corpus import ColumnCorpus
 from spacy_psa.corpora.formats import FORMATS, get_format
 from spacy_psa.corpora.iob import read_iob
 from spacy_psa.corpora.lines import keep_pipes, open_pipe
+
+from .commands import descriptor, run
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs pipes in /dev/fd")
 SAMPLES = Path(__file__).parents[1] / "corpora" / "samples"
@@ -98,12 +98,11 @@ def test_a_named_pipe(tmp_path: Path) -> None:
 
 def test_standard_input_of_the_command(tmp_path: Path) -> None:
     output = tmp_path / "a.spacy"
-    command = [sys.executable, "-m", "spacy", "psa", "convert", "/dev/stdin", str(output)]
-    text = TEXTS["conll2000"][0] * N
-    done = subprocess.run(command, input=text, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
-    assert f"Wrote {N:,} Docs" in done.stdout and len(read_docbin(output)) == N
-    assert "sentences" not in done.stderr, "the progress bar is for terminals"
+    with piped(TEXTS["conll2000"][0].encode() * N) as pipe, descriptor(0, pipe, os.O_RDONLY):
+        result = run("psa", "convert", "/dev/stdin", output)
+    assert result.exit_code == 0, result.output
+    assert f"Wrote {N:,} Docs" in result.stdout and len(read_docbin(output)) == N
+    assert "sentences" not in result.stderr, "the progress bar is for terminals"
 
 
 def test_a_reader_called_without_a_command() -> None:

@@ -147,10 +147,3 @@ def test_missing_files_are_errors(tmp_path):
     result = run(tmp_path / "nowhere.json")
     assert result.exit_code == 1
     assert "P109" in result.output
-
-
-def test_the_input_is_not_replaced(write):
-    path = write(PSA)
-    result = run(path, "--output", path)
-    assert result.exit_code == 1 and "[P451]" in result.output
-    assert read_metrics(path)

@@ -130,19 +130,6 @@ def test_a_pipeline_is_scored_on_the_given_predicates(tmp_path: Path) -> None:
     assert (result.arguments.f1, result.propositions) == (1.0, 6)
 
 
-def test_the_gold_standard_is_not_replaced_by_the_scores(tmp_path: Path) -> None:
-    gold = put(tmp_path, "g.props", GOLD)
-    result = run("psa", "srl-eval", gold, gold, "--output", gold)
-    assert result.exit_code == 1 and "[P451]" in result.output
-    assert gold.read_text(encoding="utf8") == put(tmp_path, "other.props", GOLD).read_text()
-
-
-def test_the_gpu_is_used_if_it_is_asked_for(tmp_path: Path, gpus: list[int]) -> None:
-    gold = put(tmp_path, "g.props", GOLD)
-    assert run("psa", "srl-eval", gold, gold).exit_code == 0 and gpus == []
-    assert run("psa", "srl-eval", gold, gold, "--gpu-id", 1).exit_code == 0 and gpus == [1]
-
-
 def test_a_pipeline_without_the_component_is_refused(tmp_path: Path) -> None:
     nlp = spacy.blank("xx")
     nlp.to_disk(tmp_path / "model")

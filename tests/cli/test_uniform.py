@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ from spacy_psa.cli import psa_cli
 
 from ..analysis.inside import is_png
 from ..pipeline.conftest import trained_nlp
-from .commands import plain, run, succeed
+from .commands import contents, plain, run, succeed
 
 PAPER = ("check", "require", "fetch", "treebank", "reproduce", "results")
 # As spaCy's command of the same name has it
@@ -79,18 +81,22 @@ def test_every_command_is_looked_at() -> None:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A pipeline of one tagger, one of two, data and a log."""
+    """Pipelines of one tagger, two and none, data and a log."""
     path = tmp_path_factory.mktemp("uniform")
-    one, two = trained_nlp("ents"), trained_nlp("ents")
+    one, two, none = trained_nlp("ents"), trained_nlp("ents"), spacy.blank("xx")
     two.add_pipe("psa_tagger", name="tags", source=trained_nlp("tag"))
-    one.to_disk(path / "one")
-    two.to_disk(path / "two")
+    none.add_pipe("sentencizer")
+    for name, nlp in (("one", one), ("two", two), ("none", none)):
+        nlp.to_disk(path / name)
     doc = spacy.blank("xx").make_doc("Ann Lee likes Berlin .")
     doc.set_ents([Span(doc, 0, 2, "PER"), Span(doc, 3, 4, "LOC")])
     for token in doc:
         token.tag_ = "X"
     DocBin(docs=[doc]).to_disk(path / "gold.spacy")
     (path / "texts.txt").write_text("Ann Lee\n", encoding="utf8")
+    (path / "gold.conll").write_text("Ann B-PER\n\n", encoding="utf8")
+    (path / "gold.props").write_text("- (A0*)\nrun (V*)\n\n", encoding="utf8")
+    (path / "metrics.json").write_text('{"tag_acc": 0.5}', encoding="utf8")
     rows = [{"step": i, "epoch": i, "score": 0.5, "losses": {"t": 1.0}} for i in (1, 2)]
     (path / "train.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf8")
     return path
@@ -127,6 +133,47 @@ def test_drawings_are_pages_and_images_by_their_ending(
             assert content.startswith(b"<svg")
 
 
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_drawings_of_other_kinds_are_an_error(folder: Path, tmp_path: Path, name: str) -> None:
+    words = DRAWINGS[name].replace("{}", str(folder)).split()
+    result = run("psa", name, *words, tmp_path / "drawn.pdf")
+    assert result.exit_code == 1
+    assert re.search(r"\[P265\].*\.html, \.svg, \.png", " ".join(plain(result.output).split()))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_pixels_without_what_draws_them_are_an_error(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    words = DRAWINGS[name].replace("{}", str(folder)).split()
+    result = run("psa", name, *words, tmp_path / "drawn.png")
+    assert result.exit_code == 1
+    message = "".join(plain(result.output).split())
+    assert "[P295]" in message and "drawn.png" in message and "spacy-psa[plots]" in message
+    assert list(tmp_path.iterdir()) == []
+
+
+# Each would write over what it reads
+WRITTEN_OVER = {
+    "annotate": "{}/one {}/texts.txt -o {}/texts.txt",
+    "conlleval": "{}/gold.spacy {}/gold.spacy -o {}/gold.spacy",
+    "convert": "{}/gold.conll {}/out.spacy --stats {}/gold.conll",
+    "export": "{}/gold.spacy -f conll2003 -o {}/gold.spacy",
+    "scores": "{}/metrics.json -o {}/metrics.json",
+    "srl-eval": "{}/gold.props {}/gold.props -o {}/gold.props",
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN_OVER)
+def test_the_input_is_not_replaced(folder: Path, name: str) -> None:
+    before = contents(folder)
+    result = run("psa", name, *WRITTEN_OVER[name].replace("{}", str(folder)).split())
+    assert result.exit_code == 1 and "[P451]" in result.output
+    assert contents(folder) == before
+
+
 SEVERAL = {
     "annotate": "{}/two {}/texts.txt",
     "attend": "{}/two Ann -o {}/out.svg",
@@ -150,3 +197,12 @@ def test_of_several_components_one_has_to_be_chosen(folder: Path, name: str) -> 
     unknown = run("psa", name, *words, "--component", "nobody")
     assert unknown.exit_code == 1 and "[P346]" in plain(unknown.output)
     assert "psa_tagger, tags" in " ".join(plain(unknown.output).split())
+
+
+@pytest.mark.parametrize("name", ["annotate", "attend", "calibrate", "draw", "labels", "lattice"])
+def test_a_pipeline_without_components_of_ours_is_an_error(folder: Path, name: str) -> None:
+    words = SEVERAL[name].replace("/two", "/none").replace("{}", str(folder)).split()
+    result = run("psa", name, *words)
+    message = " ".join(plain(result.output).split())
+    assert result.exit_code == 1 and "[P346]" in message, message
+    assert "''" not in message and not list(folder.glob("out*"))

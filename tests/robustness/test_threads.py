@@ -105,7 +105,7 @@ def test_threads_that_share_semantic_roles_get_what_one_gets() -> None:
 
 
 def test_threads_do_not_share_the_memory_of_computations() -> None:
-    lengths = [(300, 200), (500,), (100, 100, 150), (400, 1)]
+    lengths = [(90, 60), (150,), (30, 30, 45), (120, 1)]
     chains = [random_potentials(9, several) for several in lengths]
 
     def ask(i: int) -> list[list[float]]:

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -19,8 +20,11 @@ from ..pipeline.conftest import make_nlp, tiny_model, trained_nlp
 # The parent runs no forward pass before the fork, but several threads copy its word table while
 # loading, because it is large. Afterwards, the workers get an invalid setting.
 LOADED = """
-import multiprocessing, sys
+import multiprocessing, os, sys
+register, registered = os.register_at_fork, []
+os.register_at_fork = lambda **hooks: (registered.extend(hooks.values()), register(**hooks))
 import spacy, torch
+from spacy_psa.pipeline import workers
 
 multiprocessing.set_start_method("fork")
 torch.set_num_threads(2)
@@ -29,6 +33,8 @@ network = nlp.get_pipe("psa_tagger").model.get_ref("tok2vec").shims[0].network
 assert network.words.weight.numel() > 65536
 texts = ["Ann saw Berlin .", "They eat green ham . " * 50] * 2
 print(sum(len(doc) for doc in nlp.pipe(texts, n_process=2, batch_size=1)), "tokens")
+hooks = [*multiprocessing.util._afterfork_registry.values(), *registered]
+print("guarded:", any(getattr(hook, "__module__", "") == workers.__name__ for hook in hooks))
 
 nlp.get_pipe("psa_tagger").cfg["threshold"] = {"no label": 0.5}
 try:
@@ -57,10 +63,10 @@ def failing(doc):
     return doc
 
 if __name__ == "__main__":
-    multiprocessing.set_start_method(sys.argv[2])
+    multiprocessing.set_start_method(sys.argv[2], force=True)
     nlp = spacy.load(sys.argv[1])
     nlp.add_pipe("failing")
-    text = "Ann saw Berlin . " * int(sys.argv[4] if len(sys.argv) > 4 else 1)
+    text = sys.argv[4] if len(sys.argv) > 4 else "Ann saw Berlin ."
     texts = [text] * 6 + [sys.argv[3]] + [text] * 6
     try:
         print(sum(len(doc) for doc in nlp.pipe(texts, n_process=2, batch_size=2)))
@@ -106,7 +112,7 @@ thread.join()
 
 
 def run(folder: Path, script: str, *arguments: str) -> str:
-    """Run a script on a pipeline; fail if it hangs."""
+    """Run a script on a pipeline in a new process; fail if it hangs."""
     path = folder / "script.py"
     path.write_text(script, encoding="utf8")
     # Otherwise, waiting threads would keep a busy machine busy
@@ -130,18 +136,26 @@ def run(folder: Path, script: str, *arguments: str) -> str:
     return output
 
 
-def test_nothing_is_guarded_unless_one_asks_for_it() -> None:
-    script = """
-import multiprocessing.util, os
-os.register_at_fork = lambda **hooks: found.append(hooks)
-found = []
-import spacy_psa.pipeline.srl, spacy_psa.pipeline.tagger
-from spacy_psa.pipeline import workers
-ours = [*multiprocessing.util._afterfork_registry.values(), *(h for f in found for h in f.values())]
-print(any(getattr(hook, "__module__", "") == workers.__name__ for hook in ours))
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT)
-    assert done.stdout.strip() == "False", done.stderr
+def run_fork(folder: Path, script: str, *arguments: str) -> str:
+    """The same in a fork of this process, which has imported everything."""
+
+    def act() -> None:
+        os.setsid()
+        warnings.showwarning = lambda message, *_: print(message)
+        sys.argv = ["script.py", str(folder / "model"), *arguments]
+        with (folder / "output").open("w", encoding="utf8") as sys.stdout:
+            sys.stderr = sys.stdout
+            exec(script, {"__name__": "__main__"})
+
+    process = multiprocessing.get_context("fork").Process(target=act)
+    process.start()
+    process.join(120)
+    if process.exitcode is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        pytest.fail("the processes hang")
+    output = (folder / "output").read_text(encoding="utf8")
+    assert process.exitcode == 0, output
+    return output
 
 
 METHODS = multiprocessing.get_all_start_methods()
@@ -187,6 +201,11 @@ def test_a_pipeline_that_was_only_loaded_can_be_forked(forked: str) -> None:
 
 
 @forks
+def test_nothing_is_guarded_unless_one_asks_for_it(forked: str) -> None:
+    assert "guarded: False" in forked.splitlines()
+
+
+@forks
 def test_an_error_of_ours_in_a_worker_is_that_of_the_parent(forked: str) -> None:
     assert "[E871]" in forked
     assert "[P343]" in forked
@@ -203,31 +222,31 @@ def test_an_error_in_a_worker_is_that_of_the_parent(folder: Path, method: str) -
 
 @pytest.mark.parametrize("method", [FORK, *OTHER_METHODS])
 def test_a_worker_that_is_killed_does_not_hang_the_parent(folder: Path, method: str) -> None:
-    output = run(folder, FAILING, method, "die")
+    output = (run_fork if method == "fork" else run)(folder, FAILING, method, "die")
     assert "EOFError" in output
     assert "W127" in output
 
 
 @forks
 def test_nor_does_it_keep_the_parent_from_ending(folder: Path) -> None:
-    # The killed worker is being sent a batch of 80 KB, and a pipe holds 64 KB
-    assert "EOFError" in run(folder, FAILING, "fork", "die", "2400")
+    # The killed worker is being sent a batch of 100 KB, and a pipe holds 64 KB
+    assert "EOFError" in run_fork(folder, FAILING, "fork", "die", ("x" * 99 + " ") * 1000)
 
 
 @forks
 @pytest.mark.parametrize("end", ["die", "raise"])
 def test_nor_does_a_worker_that_writes_more_than_a_pipe_holds(folder: Path, end: str) -> None:
     # Docs of 100 KB, from texts that do not fill the pipe to a worker
-    output = run(folder, FAILING, "fork", end, "400")
+    output = run_fork(folder, FAILING, "fork", end, "Ann saw Berlin . " * 400)
     assert ("EOFError" if end == "die" else "no more of this") in output
 
 
 @forks
 def test_only_the_pipes_of_other_workers_are_closed(folder: Path) -> None:
-    assert "a pipe of our own is open" in run(folder, FAILING, "fork", "report")
+    assert "a pipe of our own is open" in run_fork(folder, FAILING, "fork", "report")
 
 
 @forks
 @pytest.mark.parametrize("act", ["reading", "masking"])
 def test_what_a_thread_does_meanwhile_does_not_hang_a_worker(folder: Path, act: str) -> None:
-    assert f"{2 * (4 + 1 + 5)} tokens" in run(folder, LOCKED, act).splitlines()
+    assert f"{2 * (4 + 1 + 5)} tokens" in run_fork(folder, LOCKED, act).splitlines()
