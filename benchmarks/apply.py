@@ -9,20 +9,12 @@ one process, on the same texts in the same order. Rates are by processor time, w
 on the load of the machine. Ray's are those of its actors, which get all texts several
 times; the time that passes is given, too. Of their blocks, the first ones, with which they warm up,
 and the last ones, when not all of them are busy, are not counted.
-
-Memory is that of the command, which annotates `--many` sentences, those of the file in random
-order, again and again, with a smaller network: its highest value in the first tenth and in all of
-the run. `--memory` measures it alone, and leaves the other results as they are.
 """
 
 import argparse
 import gc
 import json
 import os
-import random
-import re
-import subprocess
-import sys
 import tempfile
 import time
 from importlib.util import find_spec
@@ -50,8 +42,6 @@ SAMPLE = ROOT / "assets" / "sample" / "train.conll"
 # The default; and smaller ones, so that each actor has some
 LOCAL_BLOCK, RAY_BLOCK = BLOCK_SIZE, 1 << 17
 RAY_COPIES = 6
-# Seconds between two looks at a process
-PAUSE = 0.1
 
 
 def main() -> None:
@@ -61,8 +51,6 @@ def main() -> None:
     parser.add_argument("--system", default="psa")
     parser.add_argument("--hidden", type=int, help="width of the BiLSTM")
     parser.add_argument("--sentences", type=int, default=4000, help="sentences of each run")
-    parser.add_argument("--many", type=int, default=1_000_000, help="sentences for memory")
-    parser.add_argument("--memory", action="store_true", help="measure only memory")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results")
     arguments = parser.parse_args()
@@ -70,13 +58,10 @@ def main() -> None:
     source = arguments.text.read_text(encoding="utf8") if arguments.text else sample_text()
     lines = [line for line in source.split("\n") if line.strip()]
     path = arguments.output / "apply.json"
+    # Measured by `benchmarks.apply_memory`
+    memory = json.loads(path.read_text(encoding="utf8"))["memory"] if path.exists() else []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        if arguments.memory:
-            results = json.loads(path.read_text(encoding="utf8"))
-            results["memory"] = measure_memory(lines, folder, arguments.many)
-            save(results, path)
-            return
         nlp = make_pipeline(arguments.system, arguments.hidden)
         nlp.to_disk(folder / "model")
         texts = list(islice(cycle(lines), arguments.sentences))
@@ -93,7 +78,7 @@ def main() -> None:
             "load": os.getloadavg()[0],
             "seconds": time_local(nlp, texts, folder, arguments.repeat),
             "ray": time_ray(folder) if find_spec("ray") else None,
-            "memory": measure_memory(lines, folder, arguments.many),
+            "memory": memory,
         }
         save(results, path)
 
@@ -201,52 +186,6 @@ def time_ray(folder: Path) -> dict[str, dict[str, float]]:
         }
     ray.shutdown()
     return found
-
-
-def measure_memory(lines: list[str], folder: Path, n: int) -> dict[str, Any]:
-    """Measure the memory of a long run of the command.
-
-    lines (List[str]): Sentences.
-    folder (Path): The folder to write to.
-    n (int): The number of sentences.
-    RETURNS (Dict[str, Any]): The number of sentences, and the highest MiB of the process in the
-        first tenth and in the whole run.
-    """
-    mixed = random.Random(0).sample(lines, len(lines))
-    many = "\n".join(islice(cycle(mixed), n))
-    (folder / "many.txt").write_text(many, encoding="utf8")
-    make_pipeline("bilstm-crf", 16).to_disk(folder / "small")
-    model, source, output = (str(folder / name) for name in ("small", "many.txt", "long"))
-    command = [sys.executable, "-m", "spacy", "psa", "apply", model, source, "-o", output]
-    command += ["--block-size", str(max(1, len(many.encode()) // 100))]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as process:
-        tenth, whole = watch(process, folder / "long" / "manifest.jsonl", n)
-    if process.returncode:
-        raise SystemExit(f"{' '.join(command)} has failed")
-    return {"sentences": n, "first_tenth": tenth, "whole": whole}
-
-
-def watch(process: Any, manifest: Path, n: int) -> tuple[float, float]:
-    """Watch the memory of a process until it ends.
-
-    process (Popen): The process.
-    manifest (Path): Where it says which blocks are finished.
-    n (int): The number of all sentences.
-    RETURNS (Tuple[float, float]): The highest MiB that it had in memory, as Linux counts them, when
-        the last block of the first tenth was finished, and in all.
-    """
-    status = Path(f"/proc/{process.pid}/status")
-    tenth, whole, finished = 0.0, 0.0, 0
-    while process.poll() is None:
-        time.sleep(PAUSE)
-        found = re.search(r"VmHWM:\s+(\d+)", status.read_text(encoding="utf8"))
-        whole = int(found[1]) / 1024 if found else whole  # one that has just ended has none
-        lines = manifest.read_text(encoding="utf8").split("\n")[1:-1] if manifest.exists() else []
-        before, finished = finished, sum(json.loads(line)["documents"] for line in lines)
-        if before < finished <= n / 10:
-            tenth = whole
-    return tenth, whole
 
 
 if __name__ == "__main__":

@@ -36,9 +36,15 @@ def hours_of(rate: float) -> float:
     return 1e9 / rate / SECONDS_PER_HOUR
 
 
-def growth_of(memory: dict[str, Any]) -> float:
-    """By how much memory grew after the first tenth of the run."""
-    return memory["whole"] / memory["first_tenth"] - 1
+def memory_rows(run: dict[str, Any]) -> list[list[str]]:
+    """The rows of a run in the table of memory."""
+    how = [run["system"], str(run["hidden"] or ""), run["engine"], f"{run['sentences']:,}"]
+    rows = []
+    for process in run["processes"]:
+        tenth, whole = process["first_tenth"], process["whole"]
+        growth = f"{100 * (whole / tenth - 1):+.1f} %".replace("-", "\u2212")
+        rows.append([*how, process["name"], f"{tenth:,.0f}", f"{whole:,.0f}", growth])
+    return rows
 
 
 def write_page(results: dict[str, Any], path: Path) -> None:
@@ -76,20 +82,25 @@ def write_page(results: dict[str, Any], path: Path) -> None:
             f"{machine['cores']} cores that also run Ray.",
             "",
         ]
-    memory = results["memory"]
-    lines += [
-        f"Memory over {memory['sentences']:,} sentences: at most {memory['first_tenth']:,.0f} MiB "
-        f"in the first tenth, {memory['whole']:,.0f} MiB in all ({100 * growth_of(memory):+.1f} "
-        "%).",
-        "",
-    ]
+    if results["memory"]:
+        lines += [
+            "Memory of `psa apply` (`python -m benchmarks.apply_memory`): the most MiB of each "
+            "process in the first tenth of the run, and in all of it.",
+            *table(
+                ["system", "BiLSTM", "engine", "sentences", "process", "first tenth", "all", ""],
+                [row for run in results["memory"] for row in memory_rows(run)],
+            ),
+            "",
+        ]
     path.write_text("\n".join(lines), encoding="utf8")
 
 
 def cost(results: dict[str, Any]) -> list[str]:
     """What the guide says of cost and memory."""
     rates = rates_of(results)
-    rate, memory = round(rates[APPLY]), results["memory"]
+    rate = round(rates[APPLY])
+    run = next(run for run in results["memory"] if run["engine"] == "local")
+    memory = run["processes"][0]
     hours = hours_of(rate)
     return [
         f"One core annotated {rate:,} words per second with the system `{results['system']}`, "
@@ -102,7 +113,7 @@ def cost(results: dict[str, Any]) -> list[str]:
         "core-hour. Starting a worker takes some seconds for each process, however much it "
         "annotates.",
         "",
-        f"A run over {memory['sentences']:,} sentences had at most {memory['first_tenth']:,.0f} "
+        f"A run over {run['sentences']:,} sentences had at most {memory['first_tenth']:,.0f} "
         f"MiB in its first tenth and {memory['whole']:,.0f} MiB in all.",
     ]
 

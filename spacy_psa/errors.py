@@ -1075,7 +1075,7 @@ class Errors(metaclass=_Coded):
         "other one, such as '{lang}'. Make those of '{lang}' in a folder of their own, with "
         "`python -m spacy psa vectors FILE FOLDER --lang {lang}`."
     )
-    # Bulk annotation (P500-P518)
+    # Bulk annotation (P500-P519, P529)
     P500 = (
         "{what} needs the package '{package}', which is not installed. Install it with `pip "
         "install 'spacy-psa[{extra}]'`."
@@ -1124,6 +1124,10 @@ class Errors(metaclass=_Coded):
     P513 = (
         "There is no Ray cluster at {address}: {reason}. Start one with `ray start --head`, check "
         "the address, or leave out --address to use this machine."
+    )
+    P529 = (
+        "Ray did not start on this machine: {reason}. Try again when it is less busy, or annotate "
+        "with --engine local."
     )
     P514 = (
         "A worker cannot use the pipeline '{path}': {reason}. Put it at the same path on all "

@@ -59,7 +59,9 @@ class Annotator:
         """Annotate documents, within `zone`."""
         if not records:
             return
-        inputs = ((self._input(record), i) for i, record in enumerate(records))
+        # Of similar length in each batch, which takes less padding
+        order = sorted(range(len(records)), key=lambda i: _length(records[i]))
+        inputs = ((self._input(records[i]), i) for i in order)
         try:
             pairs = self.nlp.pipe(inputs, as_tuples=True, batch_size=self.batch_size)
             found = {i: doc for doc, i in pairs}
@@ -112,6 +114,11 @@ def checksum_of(nlp: Language) -> str:
     if nlp.vocab.vectors.size:
         found.update(nlp.vocab.vectors.to_bytes())
     return found.hexdigest()
+
+
+def _length(record: Record) -> int:
+    """The number of characters, or of words if they are given."""
+    return len(record.content if isinstance(record.content, str) else record.content[0])
 
 
 def _failure(record: Record, error: str) -> Failure:

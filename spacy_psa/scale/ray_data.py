@@ -65,8 +65,10 @@ def connected(address: str | None) -> Iterator[None]:
             socket.create_connection((host, int(port)), _SECONDS).close()
         # "local": never a cluster that a variable of the environment names
         ray.init(address=address or "local", **quiet)
-    except (OSError, ValueError, RuntimeError, AssertionError) as error:
+    except Exception as error:  # what Ray raises itself if a process of it starts too slowly
         reason = str(error).partition("\n")[0].rstrip(".")
+        if address is None:
+            raise ValueError(Errors.P529.format(reason=reason)) from error
         raise ValueError(Errors.P513.format(address=address, reason=reason)) from error
     logging.getLogger("ray.data").setLevel(logging.WARNING)
     try:

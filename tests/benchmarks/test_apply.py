@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from benchmarks import apply as benchmark
-from benchmarks import apply_page
+from benchmarks import apply_memory, apply_page
 from benchmarks.systems import RESULTS
 
 from ..pipeline.conftest import trained_nlp
@@ -22,8 +23,6 @@ pytest.importorskip("pyarrow")
 def test_rates_and_memory_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(benchmark, "make_pipeline", lambda *_: trained_nlp())
     monkeypatch.setattr(benchmark, "find_spec", lambda _: None)
-    memory = {"sentences": 10, "first_tenth": 100.0, "whole": 101.0}
-    monkeypatch.setattr(benchmark, "measure_memory", lambda *_: memory)
     sizes = ["--sentences=20", "--repeat=1", f"--output={tmp_path}"]
     monkeypatch.setattr(sys, "argv", ["apply", *sizes])
     benchmark.main()
@@ -33,7 +32,18 @@ def test_rates_and_memory_are_reported(tmp_path: Path, monkeypatch: pytest.Monke
         "nlp.pipe": 1,
         "psa apply": 1,
     }
-    assert "(+1.0 %)" in (tmp_path / "apply.md").read_text(encoding="utf8")
+    assert "of nlp.pipe" in (tmp_path / "apply.md").read_text(encoding="utf8")
+
+    # Memory is added, and takes the place of that of the same run
+    for peak in (101.0, 102.0):
+        found = [{"name": "psa apply", "first_tenth": 100.0, "whole": peak}]
+        monkeypatch.setattr(apply_memory, "measure", lambda *_, found=found, **__: found)
+        monkeypatch.setattr(sys, "argv", ["apply_memory", "--many=10", f"--output={tmp_path}"])
+        apply_memory.main()
+    page = (tmp_path / "apply.md").read_text(encoding="utf8")
+    assert "| psa |  | local | 10 | psa apply | 100 | 102 | +2.0 % |" in page
+    assert page.count("psa apply | 100") == 1
+    assert json.loads((tmp_path / "apply.json").read_text(encoding="utf8"))["words"] > 20
 
 
 def test_memory_is_measured_from_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,11 +61,15 @@ def test_memory_is_measured_from_the_start(tmp_path: Path, monkeypatch: pytest.M
             manifest.write_text("\n".join(lines), encoding="utf8")
             return None if self.polls < 7 else 0
 
-    monkeypatch.setattr(benchmark, "PAUSE", 0.0)
-    tenth, whole = benchmark.watch(Process(5), manifest, 120)
-    assert 10 < tenth <= whole
+    monkeypatch.setattr(apply_memory, "PAUSE", 0.0)
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        tenth, whole, names = apply_memory.watch(Process(5), manifest, 120)
+        child.communicate(b"\n")
+    for pid in (os.getpid(), child.pid):
+        assert 1024 < tenth[pid] <= whole[pid]
+    assert names[os.getpid()] == "psa apply" and "python" in names[child.pid]
     # No block of the first tenth
-    assert benchmark.watch(Process(15), manifest, 120)[0] == 0.0
+    assert not apply_memory.watch(Process(15), manifest, 120)[0]
 
 
 def test_the_guide_has_the_measured_cost() -> None:
@@ -69,7 +83,13 @@ def test_the_cost_is_that_of_the_rate() -> None:
         "system": "psa",
         "seconds": {"nlp.pipe": [0.009], "psa apply": [0.01]},
         "ray": None,
-        "memory": {"sentences": 10, "first_tenth": 100.0, "whole": 101.0},
+        "memory": [
+            {
+                "engine": "local",
+                "sentences": 10,
+                "processes": [{"first_tenth": 100.0, "whole": 101.0}],
+            }
+        ],
     }
     text = "\n".join(apply_page.cost(results))
     assert "10⁹ / 10,000 / 3,600 = 27.8 core-hours" in text

@@ -41,6 +41,19 @@ def test_each_line_is_annotated_once_however_the_file_is_divided(
         assert [row["text"][t["start"] : t["end"]] for t in row["tokens"]] == [t.text for t in doc]
 
 
+def test_batches_are_of_similar_length(
+    nlp: Language, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, lengths = tmp_path / "a.txt", [7, 1, 5, 1, 9, 3]
+    path.write_text("\n".join("x " * n for n in lengths), encoding="utf8")
+    seen: list[str] = []
+    make_doc = nlp.make_doc
+    monkeypatch.setattr(nlp, "make_doc", lambda text: seen.append(text) or make_doc(text))
+    spacy_psa.apply(nlp, path, tmp_path / "out", format="jsonl")
+    assert [text.count("x") for text in seen] == sorted(lengths)
+    assert [len(row["tokens"]) for row in rows_of(tmp_path / "out")] == lengths
+
+
 def test_parquet_has_the_documented_columns(nlp: Language, texts: Path, tmp_path: Path) -> None:
     spacy_psa.apply(nlp, texts, tmp_path / "out")
     table = pq.read_table(tmp_path / "out" / "part-000000.parquet")

@@ -98,3 +98,15 @@ def test_an_unreachable_address_is_an_error(
     with pytest.raises(ValueError, match=rf"P513.*{address}"):
         spacy_psa.apply(model, texts, tmp_path / "out", engine="ray", address=address)
     assert shards_of(tmp_path / "out") == {}
+
+
+def test_ray_that_does_not_start_is_an_error(
+    model: Path, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(**_: object) -> None:
+        raise Exception("The current node timed out during startup. This could happen.")
+
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", fail)
+    with pytest.raises(ValueError, match=r"P529.*timed out.*--engine local"):
+        spacy_psa.apply(model, texts, tmp_path / "out", engine="ray")
