@@ -31,7 +31,9 @@ from spacy_psa.cli.init_config import make_config
 from spacy_psa.cli.train import train
 from spacy_psa.distillation.blocks_on_disk import read_manifest
 from spacy_psa.distillation.filling import Settings
+from spacy_psa.pipeline import teaching
 
+from .best_sequences import best_edges
 from .cells import add_arguments, run_process, write_result
 from .distill_page import GOLD, TEACHER, write_page
 from .ensemble import evaluate_ensemble, load_members
@@ -69,6 +71,13 @@ def main() -> None:
     parser.add_argument("--updates", type=int, default=2000)
     parser.add_argument("--gold-share", type=float, default=0.5)
     parser.add_argument("--temperature", type=float, default=1.0)
+    parser.add_argument("--best", type=int, metavar="K", help="learn from so many best sequences")
+    parser.add_argument(
+        "--select",
+        type=int,
+        metavar="N",
+        help="learn from the texts of which the student on gold alone is the least certain",
+    )
     add_arguments(parser, RESULTS, seconds=7200)
     parser.add_argument("--page", action="store_true", help="only write the page")
     arguments = parser.parse_args()
@@ -96,11 +105,18 @@ def cells(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
                             "teacher": "" if amount == GOLD else arguments.teacher,
                             "gold_share": arguments.gold_share,
                             "temperature": arguments.temperature,
+                            **({} if amount == GOLD else variant_of(arguments)),
                             "updates": arguments.updates,
                             "seed": seed,
                         }
     for corpus in arguments.corpora:
         yield {"corpus": corpus, "student": TEACHER, "teacher": arguments.teacher, "seed": 0}
+
+
+def variant_of(arguments: argparse.Namespace) -> dict[str, int]:
+    """RETURNS (Dict[str, int]): What is not as usual."""
+    chosen = {"best": arguments.best, "select": arguments.select}
+    return {name: n for name, n in chosen.items() if n is not None}
 
 
 def name_of(cell: dict[str, Any]) -> str:
@@ -110,6 +126,7 @@ def name_of(cell: dict[str, Any]) -> str:
     how = cell["texts"]
     if how != GOLD:
         how = f"{how}-{cell['gold_share']:g}x{cell['temperature']:g}-{cell['teacher']}"
+        how += "".join(f"-{name}{cell[name]}" for name in ("best", "select") if name in cell)
     parts = (cell["corpus"], cell["student"], cell["width"], how, cell["updates"], cell["seed"])
     return "-".join(map(str, parts))
 
@@ -184,6 +201,14 @@ def train_student(
         return {}
     amount, texts = int(cell["texts"]), arguments.texts / TEXTS[cell["corpus"]]
     kept = arguments.runs / f"{cell['corpus']}-{amount}-{cell['temperature']:g}-{cell['teacher']}"
+    select_by = None
+    if cell.keys() & {"best", "select"}:
+        kept = folder / CACHE  # not shared
+    if "select" in cell:
+        alone = {**cell, "texts": GOLD}
+        select_by = str(arguments.runs / name_of(alone) / "model-best")
+    if "best" in cell:
+        teaching.pair_marginals = lambda chain, **_: best_edges(chain, cell["best"])
     if kept.exists() and not (folder / CACHE).exists():
         shutil.copytree(kept, folder / CACHE)
     distill(
@@ -196,6 +221,8 @@ def train_student(
         gold=data / "train.spacy",
         gold_share=cell["gold_share"],
         settings=Settings(temperature=cell["temperature"]),
+        select=cell.get("select"),
+        select_by=select_by,
         resume=True,
     )
     if not kept.exists():

@@ -17,9 +17,13 @@ from .transformers import spread
 GOLD = "gold"
 TEACHER = "teacher"
 # What a row has in common
-FIELDS = ("corpus", "student", "width", "texts", "teacher", "gold_share", "temperature", "updates")
+FIELDS = (
+    *("corpus", "student", "width", "texts", "teacher", "gold_share", "temperature"),
+    *("best", "select", "updates"),
+)
 HEADER = [
-    *("corpus", "pipeline", "width", "texts", "teacher", "gold share", "temperature", "updates"),
+    *("corpus", "pipeline", "width", "texts", "teacher", "gold share", "temperature"),
+    *("best", "chosen", "updates"),
     *("seeds", "dev", "test", "gain", "MB", "words/s", "teacher's bytes a token"),
 ]
 Key = tuple[Any, ...]
@@ -37,7 +41,10 @@ def write_page(folder: Path) -> None:
         "Written by `python -m benchmarks.distill`. F1 or, for `ewt`, accuracy in %, of the "
         "development set and of the test set, with the deviation over seeds. "
         "`texts` is `gold` for the annotation alone, else "
-        "the number of unlabeled texts beside the training text (at most: there are 8,833 tweets). "
+        "the number of unlabeled texts beside the training text (at most: there are 8,833 tweets), "
+        "of which the student on the annotation alone has chosen some where there is a number of "
+        "them. `best` is the number of the teacher's best label sequences that the student learned "
+        "from, instead of exact marginals. "
         "The gain is that over the "
         "annotation alone, on the test set, for the same seeds. Sizes include pretrained vectors. "
         "Speed is that of `nlp.pipe` on one thread, by processor time; in this table, it was "
@@ -56,13 +63,14 @@ def write_page(folder: Path) -> None:
 
 def row(key: Key, found: Sequence[Result], rows: Mapping[Key, Sequence[Result]]) -> list[str]:
     """RETURNS (List[str]): A row of the table."""
-    corpus, student, width, texts, teacher, share, temperature, updates = key
+    corpus, student, width, texts, teacher, share, temperature, best, select, updates = key
     dev, test = (spread([result[part] for result in found]) for part in ("dev", "test"))
     is_taught = texts not in (None, GOLD)
     cells = [
         *(corpus, student, width or "", texts or "", teacher or ""),
         f"{share:g}" if is_taught else "",
         f"{temperature:g}" if is_taught else "",
+        *(best or "", f"{select:,}" if select else ""),
         f"{updates:,}" if updates else "",
         *(len(found), dev, test, gain(key, found, rows)),
         f"{found[0]['megabytes']:.1f}",
@@ -99,8 +107,8 @@ def draw(corpus: str, rows: Mapping[Key, Sequence[Result]]) -> str:
     bands: dict[str, list[Point]] = {}
     owners: dict[str, str] = {}
     for key, found in sorted(own.items(), key=lambda item: item[1][0].get("sentences", 0)):
-        _, student, width, texts, teacher, share, temperature, updates = key
-        if (share, temperature, updates) != (0.5, 1.0, usual):
+        _, student, width, texts, teacher, share, temperature, best, select, updates = key
+        if (share, temperature, best, select, updates) != (0.5, 1.0, None, None, usual):
             continue
         owner = f"{student} {width}"
         name = f"{owner}, {teacher or GOLD}"

@@ -24,6 +24,8 @@ def test_the_page_has_a_row_for_each_way_of_training(tmp_path: Path) -> None:
         updates=800,
         teacher="ensemble",
         runs=tmp_path,
+        best=None,
+        select=None,
     )
     planned = list(cells(arguments))
     assert [name_of(cell) for cell in planned] == [
@@ -33,6 +35,9 @@ def test_the_page_has_a_row_for_each_way_of_training(tmp_path: Path) -> None:
         "wnut17-psa-150-5000-0.5x1-ensemble-800-1",
         "wnut17-teacher-ensemble",
     ]
+    other = list(cells(Namespace(**{**vars(arguments), "best": 10, "select": 300})))[1]
+    assert name_of(other) == "wnut17-psa-150-5000-0.5x1-ensemble-best10-select300-800-0"
+    planned.append(other)
     members = teachers_of(arguments, planned[1])
     assert len({*members}) == 5
     assert members[0] == tmp_path / "wnut17-psa-300-gold-800-0" / "model-best"
@@ -48,11 +53,15 @@ def test_the_page_has_a_row_for_each_way_of_training(tmp_path: Path) -> None:
     write_page(tmp_path)
     assert "psa 150, ensemble" in (tmp_path / "distill.svg").read_text(encoding="utf8")
     page = (tmp_path / "README.md").read_text(encoding="utf8")
-    assert "| wnut17 | psa | 150 | gold |  |  |  | 800 | 2 | 50.00 ± 0.00 | 41.00 ± 1.41 |" in page
-    taught = "| wnut17 | psa | 150 | 5000 | ensemble | 0.5 | 1 | 800 | 2 | 50.00 ± 0.00 | "
-    assert f"{taught}42.00 ± 1.41 | +1.00 |" in page
     assert (
-        "| wnut17 | teacher |  |  | ensemble |  |  |  | 1 | 50.00 | 44.00 |  | 5.0 | 20,000 |"
+        "| wnut17 | psa | 150 | gold |  |  |  |  |  | 800 | 2 | 50.00 ± 0.00 | 41.00 ± 1.41 |"
+        in page
+    )
+    taught = "| wnut17 | psa | 150 | 5000 | ensemble | 0.5 | 1 |  |  | 800 | 2 | 50.00 ± 0.00 | "
+    assert f"{taught}42.00 ± 1.41 | +1.00 |" in page
+    assert "| ensemble | 0.5 | 1 | 10 | 300 | 800 | 1 | 50.00 | 45.00 | +5.00 |" in page
+    assert (
+        "| wnut17 | teacher |  |  | ensemble |  |  |  |  |  | 1 | 50.00 | 44.00 |  | 5.0 | 20,000 |"
         in page
     )
     assert "| a | 9,000 | 9.0 | 5.0 |" in page
