@@ -344,8 +344,8 @@ class Errors(metaclass=_Coded):
     P185 = (
         "{path}, line {line}: the span '{text}' ({label}, characters {start} to {end}) does not "
         "begin and end with tokens, which are {tokens}. Correct it, move such spans (--option "
-        "alignment_mode=expand or contract), set the tokenizer's language (--option lang=…), or "
-        "leave them out with --lenient."
+        "alignment_mode={modes}), set the tokenizer's language (--option lang=…), or leave them "
+        "out with --lenient."
     )
     P186 = (
         "{path}, line {line}: the {layer} {first} and {second} (start, end, label, in tokens) "

@@ -1,7 +1,7 @@
 """`spacy psa convert`: convert published formats to spaCy's binary format."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -165,7 +165,7 @@ def convert(
     stats_path: Path | None = None,
     show: Callable[[str], object] | None = None,
 ) -> "CorpusStats":
-    """Convert files to DocBins. Each output is written atomically."""
+    """Convert files to DocBins. All outputs are written, or none."""
     import srsly
 
     from ..corpora.corpus import check_n_sents
@@ -200,21 +200,23 @@ def convert(
     note_unread_inputs(inputs, conversions, corpus_format, problems)
     written = [conversion.output for conversion in conversions]
     check_files([*written, stats_path], read)
-    for conversion in conversions:
-        stats = CorpusStats()
-        sentences = stats.count(
-            sentence.only(layers)
-            for sentence in _read(conversion.inputs, corpus_format, problems, values)
-        )
-        inputs_name = ", ".join(map(str, conversion.inputs[:3]))
-        groups = group_sentences(sentences, n_sents=n_sents, path=inputs_name)
-        doc_bin = make_doc_bin(groups, chunks_key=chunks_key)
+    with ExitStack() as outputs:
+        for conversion in conversions:
+            stats = CorpusStats()
+            sentences = stats.count(
+                sentence.only(layers)
+                for sentence in _read(conversion.inputs, corpus_format, problems, values)
+            )
+            inputs_name = ", ".join(map(str, conversion.inputs[:3]))
+            groups = group_sentences(sentences, n_sents=n_sents, path=inputs_name)
+            doc_bin = make_doc_bin(groups, chunks_key=chunks_key)
+            if problems.total and not problems.lenient:
+                continue  # to show the problems of the other files as well
+            check_targets(targets, stats, inputs_name)
+            doc_bin.to_disk(outputs.enter_context(atomic_path(conversion.output)))
+            stats.docs = len(doc_bin)
+            total += stats
         problems.check()
-        check_targets(targets, stats, inputs_name)
-        with atomic_path(conversion.output) as temporary:
-            doc_bin.to_disk(temporary)
-        stats.docs = len(doc_bin)
-        total += stats
     if stats_path is not None:
         data = total.to_dict()
         if problems.lenient:

@@ -27,7 +27,7 @@ from .sentence import Sentence
 CHUNKS_KEY = "chunks"
 # Values of SENT_START (unsigned, like all attributes) and of ENT_IOB.
 _START, _NO_START, _UNKNOWN_START = 1, 2**64 - 1, 0
-_INSIDE, _OUTSIDE, _BEGIN = 1, 2, 3
+_MISSING, _INSIDE, _OUTSIDE, _BEGIN = 0, 1, 2, 3
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,9 @@ def token_attributes(sentences: Sequence[Sentence], encoder: Encoder) -> dict[in
         iob = [_OUTSIDE] * len(attributes[SENT_START])
         types = [0] * len(iob)
         for start, end, label in ents:
-            iob[start:end] = [_BEGIN] + [_INSIDE] * (end - start - 1)
-            types[start:end] = [encoder.string(label)] * (end - start)
+            n = end - start
+            iob[start:end] = [_BEGIN] + [_INSIDE] * (n - 1) if label else [_MISSING] * n
+            types[start:end] = [encoder.string(label) if label else 0] * n
         attributes |= {ENT_IOB: iob, ENT_TYPE: types}
     return attributes
 

@@ -265,11 +265,14 @@ class TaskReader:
         for label in labels or [None]:
             if not (_is_offset(start) and _is_offset(end) and start < end):
                 problem = f"a span goes from {start!r} to {end!r}"
-                self._report(line, problem, "two offsets in characters, the first one smaller")
+                self._report(line, problem, "two whole numbers, the first one smaller")
             elif not (isinstance(label, str) and label.strip()):
                 self._report(line, f"the label of a span is {label!r}", "a name")
             else:
-                yield Region(start, end, label, text if isinstance(text, str) else None)
+                if label != label.strip():
+                    note = "labels with white space at their ends, which was removed"
+                    self.problems.note(note, first=f"in line {line}: {label!r}")
+                yield Region(start, end, label.strip(), text if isinstance(text, str) else None)
 
     def _skip(self, which: str) -> None:
         self.problems.note(f"texts {which}, skipped")

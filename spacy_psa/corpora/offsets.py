@@ -52,7 +52,9 @@ def read_offsets(
     # A token of white space can have a tag, but be no part of an entity.
     place = _Aligner(path, problems, alignment_mode, units, has_white_space=layer == "tags")
     found_any = False
+    seen: dict[int, int] = {}
     for line, record in read_records(path):
+        n_problems, n_unplaced = problems.total, _unplaced(problems)
         task = tasks.read(line, record)
         if task is None:
             continue
@@ -65,8 +67,14 @@ def read_offsets(
         if not any(not token.is_space for token in doc):
             problems.note("texts without words, skipped")
             continue
+        given, spans = spans, [span for span in spans if span[2]]
         if layer != "chunks":
             spans = check_overlaps(spans, path, line, "spans", problems, Errors.P186)
+        if layer == "ents" and problems.total > n_problems:
+            everything = _unplaced(problems) > n_unplaced
+            spans = _with_unknown(spans, [(0, len(doc), "")] if everything else given)
+        if seen.setdefault(hash(task.text), hash(tuple(given))) != hash(tuple(given)):
+            problems.note("texts given before with other spans", first=f"in line {line}")
         found_any = True
         yield Sentence(
             words=[token.text for token in doc],
@@ -96,7 +104,8 @@ class _Aligner:
         self.has_white_space = has_white_space
 
     def __call__(self, doc: Doc, task: Task, line: int) -> list[Span]:
-        """The spans in tokens, in order. Those that are given twice are one."""
+        """The spans in tokens, in order; one that is left out has no label. Those that are given
+        twice are one."""
         places = None if self.units == "codepoints" else _utf16_places(task.text)
         found = (self._aligned(doc, task.text, region, places, line) for region in task.regions)
         spans = [span for span in found if span is not None]
@@ -136,13 +145,23 @@ class _Aligner:
         if part != text[start:end]:
             self.problems.note("spans with white space at their ends, which was removed")
         span = doc.char_span(start, end)
+        around = span or doc.char_span(start, end, alignment_mode="expand")
+        if span is None and places is None and _fits_utf16(doc, region):
+            problem = (
+                f"the characters {region.start} to {region.end} are {part!r}, which begins or ends "
+                "within a token, but would not in UTF-16"
+            )
+            self.problems.report(
+                Errors.P188.format(path=self.path, line=line, problem=problem, units=self.units)
+            )
+            return None
         if span is None and self.mode != "strict":
             span = doc.char_span(start, end, alignment_mode=self.mode)
             if span is not None:
                 what = f"spans not aligned with tokens (alignment_mode={self.mode})"
-                self.problems.note(what)
+                first = f"in line {line} of {self.path.name}: {part!r} as {span.text!r}"
+                self.problems.note(what, first=first)
         if span is None:
-            around = doc.char_span(start, end, alignment_mode="expand")
             message = Errors.P185.format(
                 path=self.path,
                 line=line,
@@ -151,10 +170,10 @@ class _Aligner:
                 start=region.start,
                 end=region.end,
                 tokens=" ".join(f"'{token.text}'" for token in around or ()),
-                mode=self.mode,
+                modes="expand or contract" if self.mode == "strict" else "expand",
             )
             self.problems.report(message)
-            return None
+            return (around.start, around.end, "") if around else None
         return span.start, span.end, region.label
 
 
@@ -188,6 +207,25 @@ def _utf16_places(text: str) -> dict[int, int]:
     """The index of each character by its offset in UTF-16, where some take up two units."""
     units = accumulate((1 + (character > "\uffff") for character in text), initial=0)
     return {offset: i for i, offset in enumerate(units)}
+
+
+def _fits_utf16(doc: Doc, region: Region) -> bool:
+    """Whether the offsets are at the edges of tokens if they count as UTF-16 does."""
+    places = _utf16_places(doc.text)
+    start, end = places.get(region.start), places.get(region.end)
+    return None not in (start, end) and doc.char_span(start, end) is not None
+
+
+def _unplaced(problems: Problems) -> int:
+    """The number of spans that were left out, and are anywhere in their texts."""
+    return problems.counts["P145"] + problems.counts["P188"]
+
+
+def _with_unknown(spans: list[Span], left_out: list[Span]) -> list[Span]:
+    """Add the tokens of spans that are left out: whether they are in a span is unknown."""
+    known = {i for start, end, _ in spans for i in range(start, end)}
+    unknown = {i for start, end, _ in left_out for i in range(start, end)} - known
+    return sorted([*spans, *((i, i + 1, "") for i in unknown)])
 
 
 def _alike(part: str, given: str | None) -> bool:

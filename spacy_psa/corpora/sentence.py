@@ -24,7 +24,8 @@ class Sentence:
     tags (Optional[List[str]]): The language-specific part-of-speech tags, or other fine-grained
         tags.
     chunks (Optional[List[Span]]): The chunks: start, end, label.
-    ents (Optional[List[Span]]): The named entities.
+    ents (Optional[List[Span]]): The named entities. Tokens that may be in one have a span with the
+        label "".
     starts_document (bool): Whether a document starts with this sentence.
     line (int): The line of the first word in the file.
     pos (Optional[List[str]]): The universal parts of speech.

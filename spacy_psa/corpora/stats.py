@@ -128,7 +128,7 @@ def _labels(sentence: Sentence) -> Iterator[tuple[str, Iterable[str]]]:
     for layer in _SPAN_LAYERS:
         spans = getattr(sentence, layer)
         if spans is not None:
-            yield layer, [label for _, _, label in spans]
+            yield layer, [label for _, _, label in spans if label]
     if sentence.frames is not None:
         yield "frames", [label for frame in sentence.frames for _, _, label in frame.arguments]
     if sentence.speakers is not None:

@@ -334,6 +334,17 @@ def test_a_failing_file_leaves_its_old_output_whole(tmp_path, folder):
     assert not list((tmp_path / "out").rglob("*.tmp"))
 
 
+def test_problems_of_all_files_are_shown_and_nothing_is_written(tmp_path):
+    paths = [tmp_path / name for name in ("good.jsonl", "a.jsonl", "b.jsonl")]
+    for path, end in zip(paths, (3, 2, 2), strict=True):
+        span = {"start": 0, "end": end, "label": "PER"}
+        path.write_text(json.dumps({"text": "Ann ran", "spans": [span]}), encoding="utf8")
+    result = run(*paths, tmp_path / "out")
+    assert result.exit_code == 1
+    assert "a.jsonl, line 1" in result.output and "b.jsonl, line 1" in result.output
+    assert not list((tmp_path / "out").rglob("*"))
+
+
 @pytest.mark.parametrize("options", [(), ("-f", "conll2003"), ("-O", "scheme=IOB1")])
 def test_a_stray_tag_is_read_counted_and_named(tmp_path, options):
     path, stats_path = tmp_path / "a.conll", tmp_path / "stats.json"

@@ -184,11 +184,13 @@ def test_spans_off_the_tokens_are_moved_and_counted(
     text = doc.text
     same = spacy.blank("en")(text).char_span(*span[:2], alignment_mode=mode)
     assert ents(doc) == [(expected, "PER")] and same.text == expected
-    assert problems.notes[f"spans not aligned with tokens (alignment_mode={mode})"] == 1
+    ((note, n),) = problems.notes.items()
+    assert n == 1 and f"mode={mode}) (the first in line 1 of a.jsonl" in note
+    assert note.endswith(f"as {expected!r})")
 
 
 def test_spans_without_a_whole_token_cannot_be_contracted(read: Read) -> None:
-    with pytest.raises(ValueError, match=r"P185.*'nn'"):
+    with pytest.raises(ValueError, match=r"P185.*'nn'.*alignment_mode=expand\)"):
         read(prodigy("Ann left", [(1, 3, "PER")]), alignment_mode="contract")
 
 
@@ -198,6 +200,38 @@ def test_what_lenient_leaves_out_is_counted(read: Read) -> None:
     (doc,) = read(prodigy("Ann, and Bob", spans), problems=problems)
     assert ents(doc) == [("Bob", "PER")]
     assert problems.counts == {"P185": 1, "P188": 1, "P145": 3}
+
+
+@pytest.mark.parametrize(
+    ("spans", "expected"),
+    [
+        pytest.param([(0, 3, "PER"), (8, 10, "PER")], "BO-", id="off the tokens"),
+        pytest.param([(0, 7, "PER"), (4, 12, "ORG")], "BI-", id="overlapping"),
+        pytest.param([(0, 3, "PER"), (4, 99, "PER")], "B--", id="anywhere"),
+    ],
+)
+def test_tokens_of_spans_that_are_left_out_are_not_annotated(
+    read: Read, spans: list[Any], expected: str
+) -> None:
+    (doc,) = read(prodigy("Ann Lee Road", spans), problems=Problems(lenient=True))
+    assert "".join("-IOB"[token.ent_iob] for token in doc) == expected
+
+
+@pytest.mark.parametrize("mode", ["strict", "expand"])
+def test_spans_that_fit_in_utf16_alone_are_not_moved(read: Read, mode: str) -> None:
+    with pytest.raises(ValueError, match=r"P188.*'nn ', .*UTF-16.*units=utf16"):
+        read(prodigy("😀 Ann met Bob", [(3, 6, "PER")]), alignment_mode=mode)
+
+
+def test_texts_with_other_spans_and_padded_labels_are_noted(read: Read) -> None:
+    problems = Problems()
+    padded = prodigy(TEXT, [(*SPANS[0][:2], "PER ")])
+    docs = read(padded, prodigy(TEXT, SPANS[:1]), prodigy(TEXT, []), problems=problems)
+    assert [ents(doc) for doc in docs] == [READ[:1], READ[:1], []]
+    assert problems.notes == {
+        "labels with white space at their ends, which was removed (the first in line 1: 'PER ')": 1,
+        "texts given before with other spans (the first in line 3)": 1,
+    }
 
 
 def test_white_space_at_the_ends_of_spans_is_removed(read: Read) -> None:
