@@ -1199,14 +1199,11 @@ class Errors(metaclass=_Coded):
         "student need the same target and labels."
     )
     P533 = (
-        "The cached probabilities in '{path}' are of {problem}. Remove the folder, or choose "
-        "another --output."
+        "The cached probabilities in '{path}' are of a run that differs in its {problem}. Remove "
+        "the folder, or choose another --output."
     )
     P534 = "The cached probabilities in '{path}' are damaged: {problem}. Remove the folder."
-    P535 = (
-        "There is nothing to learn from: no text in {paths} has tokens. Give files with texts, or "
-        "--gold."
-    )
+    P535 = "There is nothing to learn from: {problem}. Give files with texts (--texts), or --gold."
     P536 = (
         "The teacher finds no predicates in any of {n} texts, so there is nothing to learn. Give "
         ".spacy files with frames or predicates, or a teacher that finds them, with "

@@ -184,11 +184,20 @@ def tag_cli(
             lines += [line.strip() for _, line in read_lines(path) if line.strip()]
         if not lines:
             raise ValueError(Errors.P140)
+        from ..annotation.propositions import FRAMES_KEY
+
         use_gpu(gpu_id)
         nlp = load_pipeline(model)
+        n_predicates = 0
         for doc in nlp.pipe(lines):
             msg.divider(doc.text if len(doc.text) <= 70 else doc.text[:69] + "…")
             show(format_doc(doc))
+            n_predicates += len(doc.spans.get(FRAMES_KEY, ()))
+        if not n_predicates and "psa_srl" in nlp.pipe_factories.values():
+            msg.info(
+                "'psa_srl' got no predicates, so there are no roles. Of raw text, a component must "
+                "find them, and the setting 'predicates' say so: VerbPredicates or SpanPredicates."
+            )
 
 
 def format_doc(doc: Doc) -> str:

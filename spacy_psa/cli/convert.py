@@ -97,7 +97,7 @@ def convert_cli(
     ] = None,
 ) -> None:
     """
-    Convert published corpora to a DocBin (.spacy).
+    Convert corpora, or exports of annotation tools, to a DocBin (.spacy).
 
     Parts of speech become token.tag_ or token.pos_, chunks become spans in doc.spans, named
     entities become doc.ents, and predicates with their arguments become groups in doc.spans. Tags

@@ -189,7 +189,9 @@ def distill(
             found = _selected(found, select, select_by, loaded[0], factory, name, settings)
         found += annotated_texts(gold, tokenizer) if gold is not None else ()
         if not found:
-            raise ValueError(Errors.P535.format(paths=", ".join(texts) or "--gold"))
+            paths = ", ".join([*texts, *([str(gold)] if gold else [])])
+            problem = f"no text in {paths} has tokens" if paths else "no file is given"
+            raise ValueError(Errors.P535.format(problem=problem))
         _check_labels(loaded[0], found, name)
         paths = ", ".join(texts)
         dev, known = known_texts(config, tokenizer)
@@ -286,7 +288,7 @@ def _fill(
     logits = 4 * len(info["tags"])
     msg.good(
         f"The teacher's probabilities of {int(info['docs']):,} Docs: {size / 1e6:.1f} MB, "
-        f"{size / n_tokens:.1f} bytes a token; all of its scores would take {logits}"
+        f"{size / n_tokens:.1f} bytes a token; all of its scores would take {logits} bytes"
     )
     if info["left_out"]:
         msg.warn(f"{int(info['left_out']):,} Docs are left out: their tokens are not the teacher's")

@@ -212,8 +212,8 @@ def _utf16_places(text: str) -> dict[int, int]:
 def _fits_utf16(doc: Doc, region: Region) -> bool:
     """Whether the offsets are at the edges of tokens if they count as UTF-16 does."""
     places = _utf16_places(doc.text)
-    start, end = places.get(region.start), places.get(region.end)
-    return None not in (start, end) and doc.char_span(start, end) is not None
+    start, end = places.get(region.start, -1), places.get(region.end, -1)
+    return min(start, end) >= 0 and doc.char_span(start, end) is not None
 
 
 def _unplaced(problems: Problems) -> int:

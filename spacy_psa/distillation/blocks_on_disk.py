@@ -42,8 +42,7 @@ class Cache:
         if found is not None:
             for name, value in origin.items():
                 if found["origin"].get(name) != value:
-                    problem = f"another {name}"
-                    raise ValueError(Errors.P533.format(path=folder, problem=problem))
+                    raise ValueError(Errors.P533.format(path=folder, problem=name))
         self.info: dict[str, Any] = {} if found is None else found["info"]
 
     @property

@@ -192,11 +192,13 @@ def _decoded(part: Part, name: str, line: bytes | None) -> str | Failure:
     if line is None:
         return Failure(name, source, "", f"More than {MAX_BYTES:,} bytes")
     try:
-        return line.removeprefix(_BOM).decode("utf8")
+        text = line.removeprefix(_BOM).decode("utf8")
+        # In UTF-16, only the first line is never valid UTF-8
+        reason = "A NUL character, as in UTF-16 and binary files" if "\0" in text else None
     except UnicodeDecodeError as error:
         text = line.decode("utf8", "replace")
         reason = f"Not UTF-8: byte {error.start + 1}"
-        return Failure(name, source, text, reason, original=line)
+    return text if reason is None else Failure(name, source, text, reason, original=line)
 
 
 def _lines(part: Part) -> Iterator[tuple[str, bytes | None]]:

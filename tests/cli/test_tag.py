@@ -156,3 +156,10 @@ def test_long_words_leave_columns_where_they_are(pipeline: Path) -> None:
     place = lines[0].index("ENTITY")
     assert lines[-1].index("LOC") == place
     assert not any(line[place - 3 : place].strip() for line in lines)
+
+
+def test_roles_need_predicates(monkeypatch: pytest.MonkeyPatch) -> None:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("psa_srl")
+    monkeypatch.setattr("spacy_psa.cli.annotate.load_pipeline", lambda path: nlp)
+    assert "no predicates" in plain(succeed("psa", "tag", ".", "Ann ran"))
