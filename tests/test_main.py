@@ -1,9 +1,12 @@
 """`spacy-psa`, the commands without spaCy's command line."""
 
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from spacy_psa.cli import psa_cli
 
@@ -25,13 +28,16 @@ def test_help_is_shown_without_importing_spacy_or_torch() -> None:
     assert seconds - before.children_user - before.children_system < 1.5
 
 
-def test_commands_run_without_spacys_command_line(tmp_path: Path) -> None:
+def test_commands_run_without_spacys_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "a.iob"
     path.write_text("Ann B-PER\nran O\n", encoding="utf8")
-    command = [sys.executable, "-m", "spacy_psa", "convert", str(path), str(tmp_path / "a.spacy")]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert (tmp_path / "a.spacy").is_file()
+    command = ["spacy-psa", "convert", str(path), str(tmp_path / "a.spacy")]
+    monkeypatch.setattr(sys, "argv", command)
+    with pytest.raises(SystemExit) as end:
+        runpy.run_module("spacy_psa", run_name="__main__")
+    assert end.value.code == 0 and (tmp_path / "a.spacy").is_file()
 
 
 def test_the_script_is_installed() -> None:

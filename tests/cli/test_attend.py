@@ -37,11 +37,20 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_page_is_written(model: Path, tmp_path: Path) -> None:
-    path = tmp_path / "new" / "page.html"
-    output = succeed("psa", "attend", model, TEXT, "--output", path)
-    assert "Drew 6 images" in output
-    page = path.read_text(encoding="utf8")
+@pytest.fixture(scope="module")
+def written(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page that the command writes to the current folder by default."""
+    folder = tmp_path_factory.mktemp("page")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert "Drew 6 images" in succeed("psa", "attend", model, TEXT)
+    (path,) = folder.iterdir()
+    assert path.name == "attend.html"
+    return path
+
+
+def test_page_is_written(model: Path, written: Path) -> None:
+    page = written.read_text(encoding="utf8")
     assert ElementTree.fromstring(page).findtext("body/h1") == f"Inside {NAME} of {model.name}"
     assert "<script" not in page
     words = [row[0] for row in tables(page)["Tokens and their labels"][1:]]
@@ -79,14 +88,6 @@ def test_images_in_a_folder_are_in_pixels_where_it_is_asked_for(
     assert paths[0].name == "1-attention-context-fusion-1.png"
     assert len(paths) == 6
     assert all(path.suffix == ".png" and is_png(path.read_bytes()) for path in paths)
-
-
-def test_page_is_written_to_the_current_folder_by_default(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    succeed("psa", "attend", model, TEXT)
-    assert [path.name for path in tmp_path.iterdir()] == ["attend.html"]
 
 
 def test_long_texts_are_cut_and_bytes_that_are_no_text_are_replaced(
@@ -156,9 +157,8 @@ def test_no_pipeline_is_an_error(tmp_path: Path) -> None:
     assert "[E050]" in plain(result.output)
 
 
-def test_a_browser_shows_the_page(model: Path, tmp_path: Path) -> None:
-    succeed("psa", "attend", model, TEXT, "-o", tmp_path / "page.html")
-    shown, logged = browse(tmp_path / "page.html", tmp_path / "profile")
+def test_a_browser_shows_the_page(written: Path, tmp_path: Path) -> None:
+    shown, logged = browse(written, tmp_path / "profile")
     assert logged == []
     assert shown.count("<svg") == 6
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in shown

@@ -17,7 +17,7 @@ batches = given(
     fields=st.sampled_from([("transitions", "start", "end"), ("transitions",), ("pairwise",), ()]),
 )
 # The largest batch, in tokens, for interpreted GPU kernels, which are slow
-INTERPRETED = 10
+INTERPRETED = 6
 
 
 def one_by_one(potentials: Potentials) -> list[Potentials]:

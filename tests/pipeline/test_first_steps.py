@@ -80,6 +80,9 @@ def test_the_roles_of_two_sentences_are_learned_in_sixty_updates() -> None:
     nlp.add_pipe("psa_srl")
     examples = two_propositions(nlp)
     optimizer = nlp.initialize(lambda: examples)
-    for _ in range(UPDATES):
+    for i in range(1, UPDATES + 1):
         nlp.update(examples, sgd=optimizer)
-    assert nlp.evaluate(two_propositions(nlp))["srl_f"] == 1.0
+        if i % 10 == 0 and nlp.evaluate(two_propositions(nlp))["srl_f"] == 1.0:
+            break
+    else:
+        pytest.fail("not learned")

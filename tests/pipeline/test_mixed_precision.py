@@ -49,7 +49,9 @@ def mixed_nlp(target: str = "tag", setting: str = "bf16", **config: Any) -> Lang
     return initialized_nlp(target, model=tiny_model(mixed_precision=setting), **config)
 
 
-@pytest.mark.parametrize("setting", HALF_PRECISIONS)
+@pytest.mark.parametrize(
+    ("target", "setting"), [("tag", "bf16"), ("ents", "fp16"), ("spans", "bf16")]
+)
 def test_overfits(target: str, setting: str) -> None:
     nlp = mixed_nlp(target, setting)
     examples = make_examples(nlp)

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import spacy
@@ -17,16 +18,15 @@ import spacy_psa
 
 from .conftest import SENTENCES, descendants, failures_of, shards_of
 
-ray = pytest.importorskip("ray", reason="Ray is not installed")
-for package in ("pandas", "pyarrow"):
-    pytest.importorskip(package, reason=f"Ray Data needs {package}, which is not installed")
-
 
 @pytest.fixture(scope="module", autouse=True)
-def cluster() -> Iterator[None]:
-    """Ray on this machine, once for all tests."""
+def ray() -> Iterator[Any]:
+    """Ray on this machine, once for all tests. Importing it takes a second."""
+    ray = pytest.importorskip("ray", reason="Ray is not installed")
+    for package in ("pandas", "pyarrow"):
+        pytest.importorskip(package, reason=f"Ray Data needs {package}, which is not installed")
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
-    yield
+    yield ray
     ray.shutdown()
 
 
@@ -77,7 +77,7 @@ def test_a_pipeline_that_actors_cannot_see_is_an_error(
         spacy_psa.apply(tmp_path / "copy", texts, tmp_path / "out", engine="ray", n_process=1)
 
 
-def test_a_dataset_is_annotated_in_actors(model: Path) -> None:
+def test_a_dataset_is_annotated_in_actors(model: Path, ray: Any) -> None:
     import pyarrow
 
     dataset = ray.data.from_items([{"text": text} for text in SENTENCES])
@@ -89,7 +89,7 @@ def test_a_dataset_is_annotated_in_actors(model: Path) -> None:
 
 
 def test_an_unreachable_address_is_an_error(
-    model: Path, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    model: Path, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ray: Any
 ) -> None:
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     with socket.socket() as free:

@@ -67,7 +67,7 @@ def test_smoothed_labels_make_a_model_less_certain() -> None:
     for smoothing in (0.0, 0.3):
         nlp = initialized_nlp(label_smoothing=smoothing)
         tagger, examples, optimizer = tagger_of(nlp), make_examples(nlp), make_adam()
-        for _ in range(60):
+        for _ in range(40):
             nlp.update(examples, sgd=optimizer)
         docs = [eg.predicted for eg in examples]
         marginals = LinearChain(tagger.model.predict(docs)).marginals

@@ -12,14 +12,13 @@ from spacy_psa.cli.train import train
 from ...documentation import ROOT, code_blocks
 from .test_runs import difference
 
-ray = pytest.importorskip("ray", reason="Ray is not installed")
-pytest.importorskip("ray.train.torch", reason="Ray Train needs packages that are not installed")
-
 
 @pytest.mark.nightly
 def test_ray_train_starts_ranks(
     configs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    ray = pytest.importorskip("ray", reason="Ray is not installed")
+    pytest.importorskip("ray.train.torch", reason="Ray Train needs packages that are missing")
     config = configs["bilstm-crf"]
     train(config, tmp_path / "alone")
     [example] = (
