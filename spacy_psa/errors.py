@@ -1343,6 +1343,10 @@ class Warnings(metaclass=_Coded):
         "'{name}' gained '{label}' as a label of whole spans. If it is the tag of a token in a "
         "span, leave it out: the label is '{meant}', which has such tags by itself."
     )
+    W444 = (
+        "'{name}' gained the label '{label}', which differs from '{known}' in case alone. If they "
+        "mean the same, write them alike in the data."
+    )
     # Earlier names (W440-W441)
     W440 = "{old} is now called {new}: say so next time."
     W441 = (

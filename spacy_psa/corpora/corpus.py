@@ -57,6 +57,7 @@ class ColumnCorpus:
         self.path = Path(path)
         self.form, self.n_sents, self.limit = form, n_sents, limit
         self.chunks_key, self.lenient, self.options = chunks_key, lenient, options
+        self._told: set[str] = set()
 
     def check(self) -> None:
         """Read the first sentence, to check that there is a corpus at the path."""
@@ -84,11 +85,16 @@ class ColumnCorpus:
                 if not reference.has_unknown_spaces:
                     spaces = [bool(token.whitespace_) for token in reference]
                 yield Example(Doc(nlp.vocab, words=words, spaces=spaces), reference)
+        found = []
         if problems.total:
-            warn(Warnings.W110.format(n=problems.total, example=problems.examples[0]))
+            found.append(Warnings.W110.format(n=problems.total, example=problems.examples[0]))
         if problems.notes:
             notes = ", ".join(f"{what}: {n:,}" for what, n in problems.notes.items())
-            warn(Warnings.W111.format(path=self.path, notes=notes))
+            found.append(Warnings.W111.format(path=self.path, notes=notes))
+        for message in found:
+            if message not in self._told:  # spaCy reads a corpus several times
+                self._told.add(message)
+                warn(message)
 
 
 def check_n_sents(n_sents: int, form: Format) -> None:

@@ -73,8 +73,12 @@ class TagSet:
         label = self.pipe.target.normal_form(label)
         if label in self.pipe.cfg["labels"]:
             return 0
-        if self.pipe.target.has_spans and re.match("[BI]-.", label):
-            warn(Warnings.W443.format(name=name, label=label, meant=label[2:]))
+        if self.pipe.target.has_spans:
+            if re.match("[BI]-.", label):
+                warn(Warnings.W443.format(name=name, label=label, meant=label[2:]))
+            for known in self.pipe.cfg["labels"]:
+                if known.casefold() == label.casefold():
+                    warn(Warnings.W444.format(name=name, known=known, label=label))
         n_tags = len(self.tags_of([*self.labels, label]))
         if model.has_dim("nO") and n_tags > model.get_dim("nO"):
             if not can_resize(model):

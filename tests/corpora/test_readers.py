@@ -137,7 +137,8 @@ def test_problems_are_errors_or_one_warning(nlp, tmp_path):
     with pytest.raises(ValueError, match=r"P116.*line 2"):
         list(create_iob_reader(path)(nlp))
     with pytest.warns(UserWarning, match=r"W110.*2 problems.*line 2") as warned:
-        (example,) = create_iob_reader(path, lenient=True)(nlp)
+        reader = create_iob_reader(path, lenient=True)
+        (example,) = [*reader(nlp), *reader(nlp)][1:]
     assert len(warned) == 1
     assert len(example.reference) == 3
 

@@ -59,6 +59,8 @@ def test_a_tag_as_a_label_of_spans_gives_a_warning() -> None:
     with pytest.warns(UserWarning, match=r"W443.*'psa_tagger' gained 'B-PER'.*label is 'PER'"):
         assert tagger.add_label("B-PER") == 1
     assert [tagger.add_label(label) for label in ("B-PER", "PER", "B-", "Blood")] == [0, 1, 1, 1]
+    with pytest.warns(UserWarning, match=r"W444.*'per', which differs from 'PER'"):
+        assert tagger.add_label("per") == 1
     assert tagger_of(make_nlp("tag")).add_label("B-PER") == 1
 
 
