@@ -59,29 +59,6 @@ def test_spans_of_later_sentences_are_moved():
     assert spans(doc.ents)[-1] == (6, 7, "ORG")
 
 
-def test_no_chunks_is_another_thing_than_no_annotation_of_chunks():
-    none = make_doc(Vocab(), [SECOND])
-    unknown = make_doc(Vocab(), [Sentence(["Oh", "!"])])
-    for without, missing in ((none, unknown), reload(none, unknown)):
-        assert spans(without.spans["chunks"]) == []
-        assert "chunks" not in missing.spans
-
-
-def test_no_entities_is_another_thing_than_no_annotation_of_entities():
-    none = make_doc(Vocab(), [SECOND])
-    unknown = make_doc(Vocab(), [Sentence(["Oh", "!"])])
-    for without, missing in ((none, unknown), reload(none, unknown)):
-        assert without.has_annotation("ENT_IOB")
-        assert not missing.has_annotation("ENT_IOB")
-        assert not missing.has_annotation("TAG")
-
-
-def test_spans_that_one_sentence_is_without_are_not_annotated():
-    doc = make_doc(Vocab(), [FIRST, Sentence(["Oh"])])
-    assert "chunks" not in doc.spans
-    assert not doc.has_annotation("ENT_IOB")
-
-
 def test_tags_that_one_sentence_is_without_are_annotated_on_the_others():
     doc = make_doc(Vocab(), [FIRST, Sentence(["Oh"])])
     assert [token.tag_ for token in doc] == ["PRP", "VBD", "NNP", "NNP", ""]

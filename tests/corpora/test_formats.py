@@ -103,10 +103,12 @@ def test_texts_are_no_corpora(tmp_path):
         detect(path)
 
 
-def test_unknown_numbers_of_columns_are_errors_that_name_a_line(tmp_path):
+def test_unknown_numbers_of_columns_are_errors_that_name_a_line_and_the_formats(tmp_path):
     path = tmp_path / "corpus"
     path.write_text("a b\na b c d e\na b c d e\n", encoding="utf8")
-    with pytest.raises(ValueError, match=r"P117.*line 2: .* 5 columns"):
+    with pytest.raises(
+        ValueError, match=r"P117.*line 2: .* 5 columns.*conll2000 \(word, POS, chunk\)"
+    ):
         detect(path)
 
 

@@ -6,7 +6,6 @@ from spacy_psa.annotation.propositions import (
     Frame,
     clear_frames,
     get_frames,
-    has_frames,
     set_frames,
 )
 
@@ -38,13 +37,6 @@ def make(frames):
 @STORES
 def test_frames_come_back_as_they_were_set(store):
     assert get_frames(store(make(FRAMES))) == FRAMES
-
-
-@STORES
-def test_no_frames_is_another_thing_than_no_annotation_of_frames(store):
-    none, unknown = store(make([])), store(Doc(Vocab(), words=WORDS))
-    assert get_frames(none) == get_frames(unknown) == []
-    assert has_frames(none) and not has_frames(unknown)
 
 
 @STORES

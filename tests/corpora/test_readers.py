@@ -5,8 +5,6 @@ import spacy
 from spacy.tokens import DocBin
 from spacy.training import Corpus
 
-from spacy_psa.corpora.detection import detect
-from spacy_psa.corpora.formats import FORMATS, get_format
 from spacy_psa.corpora.readers import (
     create_conll2000_reader,
     create_conll2002_reader,
@@ -15,6 +13,11 @@ from spacy_psa.corpora.readers import (
     create_iob_reader,
     create_offsets_reader,
     create_tagged_reader,
+)
+from spacy_psa.corpora.treebank_readers import (
+    create_ccgbank_reader,
+    create_ontonotes_reader,
+    create_ptb_reader,
 )
 
 CHUNKS = "He PRP B-NP\nruns VBZ B-VP\n\n! . O\n\nStop VB B-VP\n"
@@ -191,11 +194,6 @@ def test_documents_can_be_kept_whole(nlp, ents_path):
     assert [sent.text for sent in second.reference.sents] == ["Paris"]
 
 
-def test_limit_counts_docs(nlp, chunks_path):
-    reader = create_conll2000_reader(chunks_path, limit=2)
-    assert [len(eg) for eg in reader(nlp)] == [2, 1]
-
-
 def test_readers_can_be_iterated_again(nlp, chunks_path):
     reader = create_conll2000_reader(chunks_path)
     assert [eg.text for eg in reader(nlp)] == [eg.text for eg in reader(nlp)]
@@ -209,7 +207,9 @@ def test_spacy_reads_the_same_from_a_docbin(nlp, ents_path, tmp_path):
     assert [len(eg.reference.spans["chunks"]) for eg in stored] == [1, 0, 1]
 
 
-@pytest.mark.parametrize("create", OURS)
+@pytest.mark.parametrize(
+    "create", [*OURS, create_ccgbank_reader, create_ontonotes_reader, create_ptb_reader]
+)
 def test_a_missing_path_is_an_error_at_once(create):
     with pytest.raises(ValueError, match=r"P108.*--paths\.train"):
         create(None)
@@ -221,22 +221,3 @@ def test_a_missing_path_is_an_error_at_once(create):
 def test_unsuitable_numbers_of_sentences_are_errors_at_once(create, n_sents, chunks_path):
     with pytest.raises(ValueError, match="P118"):
         create(chunks_path, n_sents=n_sents)
-
-
-def test_the_number_of_columns_tells_the_format(chunks_path, ents_path):
-    assert detect(chunks_path).form.name == "conll2000"
-    assert detect(ents_path).form.name == "conll2003"
-
-
-def test_unknown_numbers_of_columns_are_errors_that_list_the_formats(tmp_path):
-    path = tmp_path / "words.txt"
-    path.write_text("one\n", encoding="utf8")
-    with pytest.raises(
-        ValueError, match=r"P117.*line 1.*1 columns.*conll2000 \(word, POS, chunk\)"
-    ):
-        detect(path)
-
-
-def test_unknown_formats_are_errors_that_list_the_known_ones():
-    with pytest.raises(ValueError, match=rf"P100.*{', '.join(FORMATS)}"):
-        get_format("tiger")

@@ -3,7 +3,6 @@ from pathlib import Path
 
 import pytest
 import spacy
-from spacy.training import Corpus
 
 from spacy_psa.corpora.formats import FORMATS
 from spacy_psa.corpora.treebank_readers import (
@@ -64,22 +63,3 @@ def test_a_limit_and_options_of_the_format(nlp):
     assert [token.text for token in example.reference][-1] == "Notes"
     docs = [eg.reference for eg in create_ptb_reader(SAMPLES / "wsj_0101.mrg", unescape=True)(nlp)]
     assert "1/2" in docs[1].text
-
-
-def test_the_order_is_the_same_in_each_epoch(nlp):
-    reader = create_ccgbank_reader(SAMPLES / "wsj_0101.auto")
-    first, second = ([eg.reference.text for eg in reader(nlp)] for _ in range(2))
-    assert first == second
-
-
-def test_docs_survive_a_docbin(nlp, tmp_path):
-    docs = [eg.reference for eg in create_ptb_reader(SAMPLES / "wsj_0101.pos")(nlp)]
-    spacy.tokens.DocBin(docs=docs).to_disk(tmp_path / "ptb.spacy")
-    loaded = [eg.reference for eg in Corpus(tmp_path / "ptb.spacy")(nlp)]
-    assert [[t.tag_ for t in doc] for doc in loaded] == [[t.tag_ for t in doc] for doc in docs]
-
-
-@pytest.mark.parametrize("name", READERS)
-def test_no_path_is_an_error(name):
-    with pytest.raises(ValueError, match="P108"):
-        READERS[name][0](None)

@@ -20,8 +20,8 @@ from ..runs import TAGS, WORDS, write_config
 
 HALF_PRECISIONS = ("bf16", "fp16")
 SYSTEMS = ("psa", "bilstm-crf", "lan", "refinement", "vaswani", "deepatt")
-UPDATES = 20
-TRAINING = {"max_epochs": 0, "max_steps": UPDATES - 1, "eval_frequency": 15, "patience": 0}
+UPDATES = 8  # two more than an epoch has
+TRAINING = {"max_epochs": 0, "max_steps": UPDATES - 1, "eval_frequency": 6, "patience": 0}
 # The last batch of an epoch has one sentence, so that rank 1 has none
 N_TRAIN, BATCH = 31, {"@batchers": "spacy.batch_by_sequence.v1", "size": 6}
 LOGGER = {

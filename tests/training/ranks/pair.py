@@ -8,8 +8,10 @@ killed, rank 1 or `victim`, or so many seconds `after` it has begun, wherever th
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import signal
+import socket
 import sys
 from pathlib import Path
 from threading import Timer
@@ -27,7 +29,7 @@ from ...documentation import ROOT
 
 
 def run_pair(folder: Path, runs: list[dict[str, Any]]) -> None:
-    """Make runs, one after the other, in two processes.
+    """Make runs, one after the other, in two processes that are launched as by the command.
 
     folder (Path): Where to write what they are to do.
     runs (List[Dict[str, Any]]): See above.
@@ -39,6 +41,30 @@ def run_pair(folder: Path, runs: list[dict[str, Any]]) -> None:
         # With all plugins of spaCy, which processes of other tests leave out
         patch.delenv("PYTHONPATH", raising=False)
         launch(2, ["-m", __name__, str(path)])
+
+
+def fork_pair(runs: list[dict[str, Any]]) -> list[int | None]:
+    """Make runs in two forks of this process, which need not import everything again.
+
+    runs (List[Dict[str, Any]]): See above.
+    RETURNS (List[Optional[int]]): The exit codes of the two.
+    """
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        variables = {"WORLD_SIZE": 2, "MASTER_PORT": free.getsockname()[1]}
+
+    def act(rank: int) -> None:
+        own = {**variables, "RANK": rank, "LOCAL_RANK": rank, "MASTER_ADDR": "127.0.0.1"}
+        os.environ.update({name: str(value) for name, value in own.items()})
+        train_runs(runs)
+
+    fork = multiprocessing.get_context("fork")
+    ranks = [fork.Process(target=act, args=(rank,)) for rank in range(2)]
+    for rank in ranks:
+        rank.start()
+    for rank in ranks:
+        rank.join(300)
+    return [rank.exitcode for rank in ranks]
 
 
 def _kill_in(update: int, after: float) -> None:

@@ -16,7 +16,7 @@ from spacy_psa.training.state import read_state
 
 from ..runs import log, weights
 from .conftest import HALF_PRECISIONS, SYSTEMS
-from .pair import run_pair
+from .pair import fork_pair, run_pair
 
 torch.set_num_threads(1)
 
@@ -30,7 +30,7 @@ def together(
     """The runs of two ranks, uninterrupted."""
     output = tmp_path_factory.mktemp("together")
     runs = [{"config": path, "output": output / name} for name, path in configs.items()]
-    run_pair(output, [*runs, {"config": drawing, "output": output / "drawing"}])
+    assert fork_pair([*runs, {"config": drawing, "output": output / "drawing"}]) == [0, 0]
     return output
 
 
@@ -89,7 +89,7 @@ def test_a_rank_that_is_killed_ends_the_run_which_resumes_exactly(
     assert other["random"]["torch"] != saved.random["torch"]
     assert other["random"]["python"] == saved.random["python"]
     shutil.copytree(output, tmp_path / "alone")
-    run_pair(tmp_path, [{"config": drawing, "output": output, "resume": True}])
+    assert fork_pair([{"config": drawing, "output": output, "resume": True}]) == [0, 0]
     assert weights(output) == weights(together / "drawing")
     assert log(output) == log(together / "drawing")
     # Another number of processes draws other random numbers
