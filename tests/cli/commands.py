@@ -62,6 +62,17 @@ def succeed(*arguments: object) -> str:
     return plain(result.output)
 
 
+def failure(*arguments: object) -> str:
+    """Run one of spaCy's commands, which must end with a message, no traceback.
+
+    RETURNS (str): The message, on one line.
+    """
+    result = run(*arguments)
+    assert result.exit_code == 1, result.output
+    assert isinstance(result.exception, SystemExit), result.exception
+    return " ".join(plain(result.output).split())
+
+
 @contextmanager
 def descriptor(number: int, path: Path, mode: int) -> Iterator[None]:
     """Let a standard descriptor of this process be a file, as the shell's < and >> do."""

@@ -26,7 +26,7 @@ from ..pipeline.conftest import (
     tagger_of,
     trained_nlp,
 )
-from .commands import contents, plain, run, succeed
+from .commands import contents, failure, succeed
 
 Fixture = Callable[..., Path]
 
@@ -57,10 +57,7 @@ def temperature(folder: Path, name: str = "psa_tagger") -> float:
 
 
 def fail(*arguments: object) -> str:
-    result = run("psa", "calibrate", *arguments)
-    assert result.exit_code == 1, result.output
-    assert isinstance(result.exception, SystemExit), result.exception
-    return " ".join(plain(result.output).split())
+    return failure("psa", "calibrate", *arguments)
 
 
 def rows(shown: str) -> dict[str, list[str]]:

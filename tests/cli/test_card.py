@@ -14,7 +14,7 @@ from spacy.tokens import DocBin
 from spacy_psa.disk import sha256_of
 from spacy_psa.evaluation.card import Card, weaknesses
 
-from .commands import SmallCorpus, contents, plain, run, succeed
+from .commands import SmallCorpus, contents, failure, succeed
 
 
 @pytest.fixture
@@ -23,9 +23,7 @@ def model(tmp_path: Path, trained: Path) -> Path:
 
 
 def fail(*arguments: object) -> str:
-    result = run("psa", "card", *arguments)
-    assert result.exit_code == 1
-    return " ".join(plain(result.output).split())
+    return failure("psa", "card", *arguments)
 
 
 def test_the_card_has_what_evaluation_and_calibration_measure(

@@ -16,7 +16,7 @@ from spacy_psa.evaluation.layers import layers_of
 
 from ..evaluation.helpers import doc_with
 from ..pipeline.conftest import WORDS, gold_doc, make_nlp, tiny_model, trained_nlp
-from .commands import plain, run, succeed
+from .commands import failure, run, succeed
 from .conftest import Save
 
 Reported = Callable[..., tuple[dict[str, Any], str]]
@@ -217,45 +217,41 @@ def test_target_and_component_together_are_an_error():
         choose_layers(System("model", nlp, layers=layers_of(nlp)), ["ner"], "tag", "sc")
 
 
-def failure(*arguments: object) -> str:
-    """The output of a command that must fail without a traceback."""
-    result = run("psa", "evaluate", *arguments)
-    assert result.exit_code == 1
-    assert isinstance(result.exception, SystemExit)
-    return " ".join(plain(result.output).split())
+def fail(*arguments: object) -> str:
+    return failure("psa", "evaluate", *arguments)
 
 
 def test_pipeline_without_our_components_is_one_error(gold: Path, tmp_path: Path):
     nlp = spacy.blank("en")
     nlp.add_pipe("sentencizer")
     nlp.to_disk(tmp_path / "other")
-    shown = failure(tmp_path / "other", gold)
+    shown = fail(tmp_path / "other", gold)
     assert "[P262]" in shown and "sentencizer" in shown
 
 
 def test_data_without_the_target_is_one_error(pipeline: Path, save: Save):
     data = save("data", doc_with(["a"], tags=["X"]))
-    shown = failure(pipeline, data)
+    shown = fail(pipeline, data)
     assert "[P261]" in shown and "ents" in shown
 
 
 def test_predictions_for_other_texts_are_one_error(save: Save, gold: Path):
     predicted = save("predicted", *(doc_with(["a"], tags=["X"]) for _ in WORDS))
-    assert "[P125]" in failure(predicted, gold, "--target", "tag")
+    assert "[P125]" in fail(predicted, gold, "--target", "tag")
 
 
 def test_predictions_without_a_target_are_one_error(gold: Path):
-    assert "[P264]" in failure(gold, gold)
+    assert "[P264]" in fail(gold, gold)
 
 
 def test_predictions_without_the_target_are_one_error(save: Save, gold: Path):
     predicted = save("predicted", *(doc_with(list(words)) for words in WORDS))
-    shown = failure(predicted, gold, "--target", "tag")
+    shown = fail(predicted, gold, "--target", "tag")
     assert "[P261]" in shown and "predicted.spacy" in shown
 
 
 def test_missing_model_is_one_error(gold: Path, tmp_path: Path):
-    assert "[P266]" in failure(tmp_path / "none", gold)
+    assert "[P266]" in fail(tmp_path / "none", gold)
     (tmp_path / "trained" / "model-best").mkdir(parents=True)
     for command in (["evaluate", tmp_path / "trained", gold], ["tag", tmp_path / "trained", "Ann"]):
         result = run("psa", *command)
@@ -264,15 +260,15 @@ def test_missing_model_is_one_error(gold: Path, tmp_path: Path):
 
 
 def test_missing_data_is_one_error(pipeline: Path, tmp_path: Path):
-    assert "[P109]" in failure(pipeline, tmp_path / "none.spacy")
-    assert "[P266]" in failure(pipeline, tmp_path)
+    assert "[P109]" in fail(pipeline, tmp_path / "none.spacy")
+    assert "[P266]" in fail(pipeline, tmp_path)
 
 
 def test_unknown_output_is_an_error_before_the_work_begins(tmp_path: Path):
     # Neither the model nor the data exists: the output is checked first.
-    assert "[P265]" in failure(tmp_path / "none", tmp_path / "none", "-o", tmp_path / "a.txt")
+    assert "[P265]" in fail(tmp_path / "none", tmp_path / "none", "-o", tmp_path / "a.txt")
 
 
 @pytest.mark.parametrize("lengths", ["5,five", "", "10,5", "1,5"])
 def test_bad_buckets_are_one_error(gold: Path, lengths: str):
-    assert "[P260]" in failure(gold, gold, "--target", "tag", "--lengths", lengths)
+    assert "[P260]" in fail(gold, gold, "--target", "tag", "--lengths", lengths)

@@ -20,7 +20,7 @@ from spacy_psa.evaluation.report import Report
 
 from ..pipeline.conftest import tiny_model as tiny_tagger
 from ..pipeline.srl_data import FRAMES, WORDS, gold_doc, trained_nlp
-from .commands import plain, run, succeed
+from .commands import failure, succeed
 from .conftest import Save
 
 # What the pipeline has learned, with one A0 changed to A2 and an extra proposition
@@ -172,33 +172,25 @@ def test_comparison_is_printed_proposition_by_proposition(other: Path, gold: Pat
     assert "'rise' (token 6): +2 for gold" in shown and "'sold' (token 7)" in shown
 
 
-def failure(*arguments: object) -> str:
-    """The output of a command that must fail without a traceback."""
-    result = run("psa", *arguments)
-    assert result.exit_code == 1
-    assert isinstance(result.exception, SystemExit)
-    return " ".join(plain(result.output).split())
-
-
 def test_data_without_frames_is_one_error(pipeline: Path, gold: Path, save: Save):
     data = save("data", *(Doc(spacy.blank("xx").vocab, words=words) for words in WORDS))
-    assert "[P261]" in failure("evaluate", pipeline, data)
-    shown = failure("evaluate", data, gold, "--target", "roles")
+    assert "[P261]" in failure("psa", "evaluate", pipeline, data)
+    shown = failure("psa", "evaluate", data, gold, "--target", "roles")
     assert "[P261]" in shown and "data.spacy" in shown
-    assert "[P261]" in failure("compare", gold, data, gold, "--target", "roles")
+    assert "[P261]" in failure("psa", "compare", gold, data, gold, "--target", "roles")
 
 
 def test_pipeline_without_the_component_is_one_error(gold: Path, tmp_path: Path):
     spacy.blank("xx").to_disk(tmp_path / "blank")
-    assert "[P262]" in failure("evaluate", tmp_path / "blank", gold)
+    assert "[P262]" in failure("psa", "evaluate", tmp_path / "blank", gold)
     # The pipeline is given no gold roles that could pass for its predictions.
-    assert "[P261]" in failure("evaluate", tmp_path / "blank", gold, "--target", "roles")
-    assert "[P331]" in failure("evaluate", tmp_path / "blank", gold, "--given")
+    assert "[P261]" in failure("psa", "evaluate", tmp_path / "blank", gold, "--target", "roles")
+    assert "[P331]" in failure("psa", "evaluate", tmp_path / "blank", gold, "--given")
 
 
 def test_scores_that_roles_do_not_have_are_one_error(gold: Path):
     options = ["--target", "roles", "--score", "accuracy"]
-    assert "[P270]" in failure("compare", gold, gold, gold, *options)
+    assert "[P270]" in failure("psa", "compare", gold, gold, gold, *options)
 
 
 def test_predictions_are_not_changed_by_given(other: Path):

@@ -28,7 +28,7 @@ from ..pipeline.conftest import (
     tagger_of,
     trained_nlp,
 )
-from .commands import contents, plain, run, succeed
+from .commands import contents, failure, succeed
 
 
 @pytest.fixture
@@ -48,10 +48,7 @@ def output(model: Path, tmp_path: Path) -> Path:
 
 
 def fail(*arguments: object) -> str:
-    result = run("psa", "quantize", *arguments)
-    assert result.exit_code == 1, result.output
-    assert isinstance(result.exception, SystemExit), result.exception
-    return " ".join(plain(result.output).split())
+    return failure("psa", "quantize", *arguments)
 
 
 def emissions(nlp: Language, words: Any = WORDS) -> torch.Tensor:

@@ -14,7 +14,7 @@ from spacy_psa.cli._util import gpu_errors
 from spacy_psa.training.checkpoint import read_checkpoint
 
 from ..training.runs import kill, log, weights, write_config, write_corpora
-from .commands import plain, run, succeed
+from .commands import failure, plain, run, succeed
 
 
 @pytest.fixture(scope="module")
@@ -42,10 +42,7 @@ def config(killed: Path) -> Path:
 
 
 def fail(*arguments: object) -> str:
-    """Run `psa train`, which must fail. RETURNS (str): The message, on one line."""
-    result = run("psa", "train", *arguments)
-    assert result.exit_code == 1, result.output
-    return " ".join(plain(result.output).split())
+    return failure("psa", "train", *arguments)
 
 
 def test_a_killed_run_goes_on_to_its_end(folder: Path, config: Path) -> None:

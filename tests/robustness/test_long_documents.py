@@ -28,7 +28,10 @@ from ..pipeline.conftest import (
     WORDS,
     annotation,
     initialized_nlp,
+    make_adam,
+    make_examples,
     tagger_of,
+    tiny_model,
     trained_nlp,
 )
 
@@ -126,6 +129,18 @@ def test_a_document_of_nothing_but_white_space(n: int) -> None:
 def test_empty_documents_without_end(n: int) -> None:
     nlp = trained_nlp(probabilities=True)
     assert sum(len(doc) for doc in nlp.pipe("" for _ in range(n))) == 0
+
+
+def test_a_long_sentence_can_be_learnt_from() -> None:
+    nlp = initialized_nlp(model=tiny_model(max_length=64, overlap=8))
+    gold = [eg.reference for eg in make_examples(nlp)]
+    tags = [token.tag_ for _ in range(60) for doc in gold for token in doc]
+    doc = Doc(nlp.vocab, words=[token.text for _ in range(60) for doc in gold for token in doc])
+    example, optimizer = Example.from_dict(doc, {"tags": tags}), make_adam()
+    first = nlp.update([example], sgd=optimizer)["psa_tagger"]
+    for _ in range(5):
+        last = nlp.update([example], sgd=optimizer)["psa_tagger"]
+    assert last < first
 
 
 def test_gradients_do_not_depend_on_how_windows_are_put_together() -> None:
