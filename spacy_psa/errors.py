@@ -348,9 +348,9 @@ class Errors(metaclass=_Coded):
         "out with --lenient."
     )
     P186 = (
-        "{path}, line {line}: the {layer} {first} and {second} (start, end, label, in tokens) "
-        "overlap, which doc.ents and tags cannot hold. Keep all of them in doc.spans with --target "
-        'spans (in a config, layer = "chunks"), or only the longer one with --lenient.'
+        "{path}, line {line}: the {layer} {first} and {second} overlap, which doc.ents and tags "
+        "cannot hold. Keep all of them in doc.spans with --target spans (in a config, layer = "
+        '"chunks"), or only the longer one with --lenient.'
     )
     P187 = (
         "{path} has no annotated text ({notes}). Expected JSON lines, or a list in JSON, in the "

@@ -1,6 +1,7 @@
 """Texts with spans given by character offsets, as Prodigy, doccano and Label Studio export them."""
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 
@@ -69,7 +70,8 @@ def read_offsets(
             continue
         given, spans = spans, [span for span in spans if span[2]]
         if layer != "chunks":
-            spans = check_overlaps(spans, path, line, "spans", problems, Errors.P186)
+            named = partial(_named, doc)
+            spans = check_overlaps(spans, path, line, "spans", problems, Errors.P186, named)
         if layer == "ents" and problems.total > n_problems:
             everything = _unplaced(problems) > n_unplaced
             spans = _with_unknown(spans, [(0, len(doc), "")] if everything else given)
@@ -214,6 +216,10 @@ def _fits_utf16(doc: Doc, region: Region) -> bool:
     places = _utf16_places(doc.text)
     start, end = places.get(region.start, -1), places.get(region.end, -1)
     return min(start, end) >= 0 and doc.char_span(start, end) is not None
+
+
+def _named(doc: Doc, span: Span) -> str:
+    return f"'{doc[span[0] : span[1]].text}' ({span[2]})"
 
 
 def _unplaced(problems: Problems) -> int:

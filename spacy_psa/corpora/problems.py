@@ -1,7 +1,7 @@
 """How to handle data that a format does not allow: stop, or count and continue."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -70,6 +70,7 @@ def check_overlaps(
     layer: str,
     problems: Problems,
     error: str = Errors.P146,
+    name: Callable[[Span], object] = tuple,
 ) -> list[Span]:
     """Remove overlaps, which `doc.ents` does not allow, by keeping the longer of two spans."""
     ordered = sorted(spans)
@@ -82,6 +83,8 @@ def check_overlaps(
             kept.append(span)
         else:
             problems.report(
-                error.format(path=path, line=line, layer=layer, first=other, second=span)
+                error.format(
+                    path=path, line=line, layer=layer, first=name(other), second=name(span)
+                )
             )
     return sorted(kept)
