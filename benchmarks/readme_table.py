@@ -85,11 +85,12 @@ def score(runs: list[Result]) -> str:
 def about_accuracy(runs: list[Result]) -> str:
     """RETURNS (str): A sentence or two on how the scores were measured."""
     n = len({run["seed"] for run in runs})
+    seeds = f"the mean of {n} seeds with their range, or one seed" if n > 1 else "1 seed"
     places = " or ".join(sorted({run["machine"]["processor"].split(" (")[0] for run in runs}))
     text = (
-        f"[Accuracy](benchmarks/results/recipes/recipes.md): {n} seed{'s' * (n > 1)}, the same "
-        "pretrained vectors for all, the pipeline that was best on the development set, one thread "
-        f"of {places}. "
+        f"[Accuracy](benchmarks/results/recipes/recipes.md): {seeds}, the same pretrained vectors "
+        "for all, the pipeline that was best on the development set, one thread of "
+        f"{places}. "
     )
     if any(run["cut"] for run in runs):
         text += "\\*: cut short before training stopped by itself, so it may be too low. "
