@@ -299,11 +299,19 @@ def _fill(
 def _with_corpus(config: Config, cache: Any, name: str, gold_share: float) -> None:
     """Put the cache in the place of the training corpus, and the teacher's labels in that of those
     in the data."""
+    import srsly
+
     config.setdefault("corpora", {})["train"] = {
         "@readers": "spacy_psa.DistilledCorpus.v1",
         "path": str(cache.folder),
         "gold": gold_share,
     }
     if cache.info["labels"]:
+        # In a file, as `spacy init labels` has them: in a config, a $ would become two
+        path = cache.folder.parent / "labels" / f"{name}.json"
+        path.parent.mkdir(exist_ok=True)
+        with atomic_path(path) as temporary:
+            srsly.write_json(temporary, cache.info["labels"])
         blocks = config.setdefault("initialize", {}).setdefault("components", {})
-        blocks.setdefault(name, {})["labels"] = cache.info["labels"]
+        reader = {"@readers": "spacy.read_labels.v1", "path": str(path), "require": True}
+        blocks.setdefault(name, {})["labels"] = reader

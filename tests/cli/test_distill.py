@@ -7,13 +7,16 @@ import json
 import shlex
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import spacy
 import torch
 from spacy.tokens import Doc, DocBin
+from spacy.util import load_config, registry
 from thinc.api import Config
 
+from spacy_psa.cli.distill import CACHE, _with_corpus
 from spacy_psa.distillation.blocks_on_disk import read_items, read_manifest
 from spacy_psa.distillation.teachers import aligned, averaged
 from spacy_psa.inference.edge_marginals import EdgeMarginals
@@ -73,6 +76,17 @@ def test_the_student_is_as_good_as_its_teacher(folder: Path, trained: Path) -> N
         assert [(e.text, e.label_) for e in found.ents] == [
             (e.text, e.label_) for e in expected.ents
         ]
+
+
+def test_the_student_has_labels_as_they_are(tmp_path: Path) -> None:
+    labels = ["$", "PRP$", "${x}"]
+    cache = SimpleNamespace(folder=tmp_path / CACHE, info={"labels": labels})
+    config = Config()
+    _with_corpus(config, cache, NAME, 0.5)
+    config.to_disk(tmp_path / "distill.cfg")
+    config = load_config(tmp_path / "distill.cfg", interpolate=False).interpolate()
+    resolved = registry.resolve(config["initialize"]["components"])
+    assert resolved[NAME]["labels"] == labels
 
 
 def test_what_is_kept_is_what_the_teacher_says(folder: Path, trained: Path) -> None:
