@@ -95,26 +95,25 @@ def watch(process: Any, manifest: Path, n: int) -> tuple[Peaks, Peaks, dict[int,
     n (int): The number of all sentences.
     RETURNS (Tuple[Dict[int, int], Dict[int, int], Dict[int, str]]): The highest memory of each, as
         Linux counts it, when the last block of the first tenth was finished, and in all, of those
-        that were still there at the end; and their names.
+        that were still there in the last tenth; and their names.
     """
     tenth: Peaks = {}
     whole: Peaks = {}
     names: dict[int, str] = {}
+    latest: dict[int, int] = {}
     finished = 0
     while process.poll() is None:
         time.sleep(PAUSE)
         lines = manifest.read_text(encoding="utf8").split("\n")[1:-1] if manifest.exists() else []
         before, finished = finished, sum(json.loads(line)["documents"] for line in lines)
-        if finished < n or not whole:  # after that, Ray's processes end
-            whole = {}
-            for pid in [process.pid, *descendants(process.pid)]:
-                peak, name = look(pid)
-                if peak:
-                    whole[pid], names[pid] = peak, name
-            names[process.pid] = "psa apply"
+        for pid in [process.pid, *descendants(process.pid)]:
+            peak, name = look(pid)
+            if peak:  # a process that has just ended has none
+                whole[pid], names[pid], latest[pid] = peak, name, finished
         if before < finished <= n / 10:
-            tenth = whole
-    return {pid: tenth[pid] for pid in tenth if pid in whole}, whole, names
+            tenth = dict(whole)
+    names[process.pid] = "psa apply"
+    return {pid: tenth[pid] for pid in tenth if latest[pid] >= 0.9 * n}, whole, names
 
 
 def descendants(pid: int) -> list[int]:

@@ -59,7 +59,7 @@ def test_memory_is_measured_from_the_start(tmp_path: Path, monkeypatch: pytest.M
             self.polls += 1
             lines = ["{}", *[json.dumps({"documents": self.size})] * self.polls, ""]
             manifest.write_text("\n".join(lines), encoding="utf8")
-            return None if self.polls < 7 else 0
+            return None if self.polls < 24 else 0
 
     monkeypatch.setattr(apply_memory, "PAUSE", 0.0)
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
