@@ -43,7 +43,9 @@ def memory_rows(run: dict[str, Any]) -> list[list[str]]:
     for process in run["processes"]:
         tenth, whole = process["first_tenth"], process["whole"]
         growth = f"{100 * (whole / tenth - 1):+.1f} %".replace("-", "\u2212")
-        rows.append([*how, process["name"], f"{tenth:,.0f}", f"{whole:,.0f}", growth])
+        # Ray adds what an actor is doing
+        name = process["name"].partition("(")[0]
+        rows.append([*how, name, f"{tenth:,.0f}", f"{whole:,.0f}", growth])
     return rows
 
 
@@ -99,7 +101,8 @@ def cost(results: dict[str, Any]) -> list[str]:
     """What the guide says of cost and memory."""
     rates = rates_of(results)
     rate = round(rates[APPLY])
-    run = next(run for run in results["memory"] if run["engine"] == "local")
+    how = {"engine": "local", "system": results["system"]}
+    run = next(run for run in results["memory"] if all(run[key] == how[key] for key in how))
     memory = run["processes"][0]
     hours = hours_of(rate)
     return [

@@ -86,6 +86,7 @@ def test_the_cost_is_that_of_the_rate() -> None:
         "memory": [
             {
                 "engine": "local",
+                "system": "psa",
                 "sentences": 10,
                 "processes": [{"first_tenth": 100.0, "whole": 101.0}],
             }
