@@ -208,6 +208,7 @@ def test_what_lenient_leaves_out_is_counted(read: Read) -> None:
         pytest.param([(0, 3, "PER"), (8, 10, "PER")], "BO-", id="off the tokens"),
         pytest.param([(0, 7, "PER"), (4, 12, "ORG")], "BI-", id="overlapping"),
         pytest.param([(0, 3, "PER"), (4, 99, "PER")], "B--", id="anywhere"),
+        pytest.param([(0, 3, "PER"), (3, 4, "PER")], "B--", id="white space"),
     ],
 )
 def test_tokens_of_spans_that_are_left_out_are_not_annotated(
