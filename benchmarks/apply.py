@@ -5,10 +5,11 @@
 The file has a sentence in each line; by default, it is made from the sample corpus. The pipeline is
 the system `--system` for chunks, initialized on the sample corpus but not trained, which takes as
 long. `nlp.pipe` and `spacy_psa.apply`, which also reads the file and writes Parquet, take turns in
-one process, on the same texts in the same order. Rates are by processor time, which depends little
-on the load of the machine. Ray's are those of its actors, which get all texts several
-times; the time that passes is given, too. Of their blocks, the first ones, with which they warm up,
-and the last ones, when not all of them are busy, are not counted.
+one process, on the same texts in the same order, and then Ray has its turn with one actor and with
+two. Rates are by processor time, which depends little on the load of the machine. Ray's are those
+of its actors, which get all texts several times; the time that passes is given, too. Of their
+blocks, the first ones, with which they warm up, and the last ones, when not all of them are busy,
+are not counted.
 """
 
 import argparse
@@ -42,6 +43,7 @@ SAMPLE = ROOT / "assets" / "sample" / "train.conll"
 # The default; and smaller ones, so that each actor has some
 LOCAL_BLOCK, RAY_BLOCK = BLOCK_SIZE, 1 << 17
 RAY_COPIES = 6
+TIMED = ("nlp.pipe", "psa apply")
 
 
 def main() -> None:
@@ -51,7 +53,7 @@ def main() -> None:
     parser.add_argument("--system", default="psa")
     parser.add_argument("--hidden", type=int, help="width of the BiLSTM")
     parser.add_argument("--sentences", type=int, default=4000, help="sentences of each run")
-    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--repeat", type=int, default=5, help="turns of each")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
@@ -76,8 +78,7 @@ def main() -> None:
             "repetitions": arguments.repeat,
             "blocks": {"local": LOCAL_BLOCK, "ray": RAY_BLOCK},
             "load": os.getloadavg()[0],
-            "seconds": time_local(nlp, texts, folder, arguments.repeat),
-            "ray": time_ray(folder) if find_spec("ray") else None,
+            **time_turns(nlp, texts, folder, arguments.repeat),
             "memory": memory,
         }
         save(results, path)
@@ -121,33 +122,43 @@ def make_pipeline(system: str, hidden: int | None) -> Language:
     return nlp
 
 
-def time_local(
-    nlp: Language, texts: list[str], folder: Path, repeat: int
-) -> dict[str, list[float]]:
-    """Time `nlp.pipe` and `spacy_psa.apply`, in turns.
+def time_turns(nlp: Language, texts: list[str], folder: Path, repeat: int) -> dict[str, Any]:
+    """Time all in turns: `nlp.pipe`, `spacy_psa.apply`, and Ray with one actor and with two.
 
     nlp (Language): The pipeline.
     texts (List[str]): The texts, which are in the folder, too.
     folder (Path): The folder to write to.
-    repeat (int): The number of turns, after one to warm up.
-    RETURNS (Dict[str, List[float]]): The seconds of processor time of each turn.
+    repeat (int): The number of turns of each, after one of the first two to warm up.
+    RETURNS (Dict[str, Any]): The seconds of processor time of each turn of the first two, and what
+        was measured of Ray in each turn, by the number of actors; None without Ray.
     """
-    seconds: dict[str, list[float]] = {"nlp.pipe": [], "psa apply": []}
-    for turn in range(-1, repeat):
-        gc.collect()
-        start = time.process_time()
-        with nlp.memory_zone():
-            for _ in nlp.pipe(texts):
-                pass
-        middle = time.process_time()
-        gc.collect()
-        between = time.process_time()
-        spacy_psa.apply(nlp, folder / "texts.txt", folder / f"local{turn}", block_size=LOCAL_BLOCK)
-        end = time.process_time()
-        if turn >= 0:
-            seconds["nlp.pipe"].append(middle - start)
-            seconds["psa apply"].append(end - between)
-    return seconds
+    seconds: dict[str, list[float]] = {name: [] for name in TIMED}
+    rays: dict[str, list[dict[str, float]]] = {"1": [], "2": []}
+    with_ray = find_spec("ray") is not None
+    time_local(nlp, texts, folder)
+    for _ in range(repeat):
+        for name, found in zip(TIMED, time_local(nlp, texts, folder), strict=True):
+            seconds[name].append(found)
+        if with_ray:
+            for n, measured in time_ray(folder).items():
+                rays[n].append(measured)
+    return {"seconds": seconds, "ray": rays if with_ray else None}
+
+
+def time_local(nlp: Language, texts: list[str], folder: Path) -> tuple[float, float]:
+    """RETURNS (Tuple[float, float]): Seconds of processor time of `nlp.pipe`, and of
+    `spacy_psa.apply`."""
+    gc.collect()
+    start = time.process_time()
+    with nlp.memory_zone():
+        for _ in nlp.pipe(texts):
+            pass
+    middle = time.process_time()
+    gc.collect()
+    between = time.process_time()
+    with tempfile.TemporaryDirectory(dir=folder) as output:
+        spacy_psa.apply(nlp, folder / "texts.txt", output, block_size=LOCAL_BLOCK)
+    return middle - start, time.process_time() - between
 
 
 def time_ray(folder: Path) -> dict[str, dict[str, float]]:
@@ -162,21 +173,17 @@ def time_ray(folder: Path) -> dict[str, dict[str, float]]:
     found = {}
     text = (folder / "texts.txt").read_text(encoding="utf8")
     (folder / "many.txt").write_text("\n".join([text] * RAY_COPIES), encoding="utf8")
+    model, source = folder / "model", folder / "many.txt"
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     for n in (1, 2):
-        output = folder / f"ray{n}"
-        spacy_psa.apply(
-            folder / "model",
-            folder / "many.txt",
-            output,
-            engine="ray",
-            n_process=n,
-            block_size=RAY_BLOCK,
-        )
-        lines = (output / "manifest.jsonl").read_text(encoding="utf8").splitlines()[1:]
-        entries = [json.loads(line) for line in lines]
-        # In the order in which they were finished
-        times = sorted((output / entry["shard"]).stat().st_mtime for entry in entries)
+        with tempfile.TemporaryDirectory(dir=folder) as name:
+            output = Path(name)
+            how: dict[str, Any] = {"engine": "ray", "n_process": n, "block_size": RAY_BLOCK}
+            spacy_psa.apply(model, source, output, **how)
+            lines = (output / "manifest.jsonl").read_text(encoding="utf8").splitlines()[1:]
+            entries = [json.loads(line) for line in lines]
+            # In the order in which they were finished
+            times = sorted((output / entry["shard"]).stat().st_mtime for entry in entries)
         start, stop = len(entries) // 4, len(entries) - n
         counted = entries[start:stop]
         found[str(n)] = {

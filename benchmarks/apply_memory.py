@@ -40,6 +40,9 @@ def main() -> None:
     parser.add_argument("--many", type=int, default=1_000_000, help="sentences")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results")
     arguments = parser.parse_args()
+    path = arguments.output / "apply.json"
+    if not path.exists():
+        parser.error(f"{path} is not there: run `python -m benchmarks.apply` first")
     source = arguments.text.read_text(encoding="utf8") if arguments.text else sample_text()
     lines = [line for line in source.split("\n") if line.strip()]
     how = {
@@ -50,7 +53,6 @@ def main() -> None:
     }
     with tempfile.TemporaryDirectory() as name:
         found = measure(lines, Path(name), **how)
-    path = arguments.output / "apply.json"
     results = json.loads(path.read_text(encoding="utf8"))
     others = [run for run in results["memory"] if any(run[key] != how[key] for key in how)]
     results["memory"] = [*others, {**how, "processes": found}]

@@ -2,14 +2,15 @@
 
 python -m benchmarks.apply_page
 
-writes both from `benchmarks/results/apply.json`.
+writes both from `benchmarks/results/apply.json`, where `benchmarks.apply` and then
+`benchmarks.apply_memory` have put what they measured.
 """
 
 from __future__ import annotations
 
 import json
-import statistics
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from .report import replace_section, table
@@ -17,18 +18,28 @@ from .systems import RESULTS, ROOT
 
 GUIDE = ROOT / "docs" / "scale.md"
 COMMAND = "python -m benchmarks.apply_page"
-APPLY = "psa apply"
+PIPE, APPLY = "nlp.pipe", "psa apply"
 SECONDS_PER_HOUR = 3600
 CORES = 64
 
 
-def rates_of(results: dict[str, Any]) -> dict[str, float]:
-    """Words per second of processor time, by what was timed."""
+def turns_of(results: dict[str, Any]) -> dict[str, list[float]]:
+    """Words per second of processor time in each turn, by what was timed."""
     words = results["words"]
-    rates = {name: words / statistics.median(s) for name, s in results["seconds"].items()}
+    turns = {name: [words / s for s in found] for name, found in results["seconds"].items()}
     for n, found in (results["ray"] or {}).items():
-        rates[f"Ray, actors: {n}"] = found["words"] / found["processor"]
-    return rates
+        turns[f"Ray, actors: {n}"] = [turn["words"] / turn["processor"] for turn in found]
+    return turns
+
+
+def relative(rates: list[float], base: list[float]) -> float:
+    """The median of the ratios in the same turn."""
+    return median(rate / other for rate, other in zip(rates, base, strict=True))
+
+
+def passed(turns: list[dict[str, float]]) -> list[float]:
+    """Words per second of the time that passed in each turn of Ray."""
+    return [turn["words"] / turn["wall"] for turn in turns]
 
 
 def hours_of(rate: float) -> float:
@@ -56,11 +67,15 @@ def write_page(results: dict[str, Any], path: Path) -> None:
     path (Path): The page.
     """
     machine, n = results["machine"], results["sentences"]
-    rates = rates_of(results)
-    base = rates["nlp.pipe"]
+    turns = turns_of(results)
     rows = [
-        [name, f"{rate:,.0f}", f"{rate / base:.3f}", f"{hours_of(rate):,.1f}"]
-        for name, rate in rates.items()
+        [
+            name,
+            f"{median(rates):,.0f}",
+            f"{relative(rates, turns[PIPE]):.3f}",
+            f"{hours_of(median(rates)):,.1f}",
+        ]
+        for name, rates in turns.items()
     ]
     sizes = {name: size >> 10 for name, size in results["blocks"].items()}
     lines = [
@@ -68,8 +83,9 @@ def write_page(results: dict[str, Any], path: Path) -> None:
         "",
         f"Made by `python -m benchmarks.apply`: {n:,} sentences with {results['words']:,} words "
         f"({results['text']}), the system {results['system']}, one thread. Words per second of "
-        f"processor time, medians of {results['repetitions']} turns; hours of one core for a "
-        f"billion words. Blocks of {sizes['local']:,} KiB, and of {sizes['ray']} KiB with Ray.",
+        f"processor time, medians of {results['repetitions']} turns of all, and of the ratios in "
+        f"the same turn; hours of one core for a billion words. Blocks of "
+        f"{sizes['local']:,} KiB, and of {sizes['ray']} KiB with Ray.",
         "",
         f"{machine['processor']} (load {results['load']:.1f} at the start), Python "
         f"{machine['python']}, PyTorch {machine['torch']}, spaCy {machine['spacy']}",
@@ -77,11 +93,12 @@ def write_page(results: dict[str, Any], path: Path) -> None:
         "",
     ]
     if results["ray"]:
-        one, two = (ray["words"] / ray["wall"] for ray in (results["ray"][key] for key in "12"))
+        one, two = (passed(results["ray"][key]) for key in "12")
         lines += [
             f"Ray's words per second are those of its actors. In the time that passed, one wrote "
-            f"{one:,.0f} words per second and two {two:,.0f}, {two / one:.2f} times as many, on "
-            f"{machine['cores']} cores that also run Ray.",
+            f"{median(one):,.0f} words per second and two {median(two):,.0f}, "
+            f"{relative(two, one):.2f} times as many, on {machine['cores']} cores that also run "
+            "Ray.",
             "",
         ]
     if results["memory"]:
@@ -99,15 +116,17 @@ def write_page(results: dict[str, Any], path: Path) -> None:
 
 def cost(results: dict[str, Any]) -> list[str]:
     """What the guide says of cost and memory."""
-    rates = rates_of(results)
-    rate = round(rates[APPLY])
+    turns = turns_of(results)
+    rate = round(median(turns[APPLY]))
     how = {"engine": "local", "system": results["system"]}
-    run = next(run for run in results["memory"] if all(run[key] == how[key] for key in how))
-    memory = run["processes"][0]
+    runs = [run for run in results["memory"] if all(run[key] == how[key] for key in how)]
+    if not runs:
+        raise SystemExit(f"Run `python -m benchmarks.apply_memory --system {how['system']}` first.")
+    run, memory = runs[0], runs[0]["processes"][0]
     hours = hours_of(rate)
     return [
         f"One core annotated {rate:,} words per second with the system `{results['system']}`, "
-        f"{rate / rates['nlp.pipe']:.2f} times as many as `nlp.pipe` alone "
+        f"{relative(turns[APPLY], turns[PIPE]):.2f} times as many as `nlp.pipe` alone "
         "([apply.md](../benchmarks/results/apply.md)). A billion words then take",
         "",
         f"    10⁹ / {rate:,} / 3,600 = {hours:.1f} core-hours",

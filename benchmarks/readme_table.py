@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from .recipes_page import Result, describe
+from .recipes_page import TITLES, Result, describe
 from .report import table, with_section
 from .systems import RESULTS, ROOT
 
@@ -22,7 +22,7 @@ SYSTEMS = (
     ("stanza", None, "stanza"),
     ("flair", None, "flair"),
 )
-CORPORA = {"wnut17": "WNUT-17", "ncbi": "NCBI disease"}
+CORPORA = ("wnut17", "ncbi")
 SPEEDS = {
     "training, 32": "training speed",
     "tagging, pipe": "tagging speed",
@@ -61,7 +61,7 @@ def make_table(results: Path) -> list[str]:
         ]
         for title, trained, timed in SYSTEMS
     ]
-    header = ["", *(f"{name}, test F1" for name in CORPORA.values()), *SPEEDS.values()]
+    header = ["", *(f"{TITLES[name]}, test F1" for name in CORPORA), *SPEEDS.values()]
     runs = [run for found in cells.values() for run in found]
     return [*table(header, rows), "", f"{about_accuracy(runs)} {about_speed(speeds)}"]
 

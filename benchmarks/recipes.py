@@ -28,7 +28,7 @@ from typing import Any
 from .cells import ENVIRONMENT
 from .recipes_cell import SPACY, Cell
 from .recipes_data import BROWN, CORPORA, cased_vectors, prepare, subset
-from .recipes_page import write_page
+from .recipes_page import write_guide, write_page
 from .recipes_variants import VARIANTS
 from .systems import RESULTS
 
@@ -89,6 +89,8 @@ def main() -> None:
             cells = list(tried(arguments.only))
         run(missing(cells, arguments.output), arguments, until)
     write_page(arguments.output)
+    if arguments.output == FOLDER:
+        write_guide(FOLDER)
 
 
 def matrix(

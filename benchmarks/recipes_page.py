@@ -11,9 +11,20 @@ from spacy_psa.figures.charts import line_plot
 from spacy_psa.figures.images import stack
 
 from .recipes_variants import VARIANTS
-from .report import page, table
+from .report import page, replace_section, table
+from .systems import ROOT
 
 NAME = "recipes"
+GUIDE = ROOT / "docs" / "recipes.md"
+COMMAND = "python -m benchmarks.recipes --page"
+TITLES = {
+    "wnut17": "WNUT-17",
+    "ncbi": "NCBI disease",
+    "conll2000": "CoNLL-2000",
+    "ewt": "EWT, XPOS",
+    "fr": "French, UPOS",
+    "cs": "Czech, XPOS",
+}
 Result = dict[str, Any]
 Key = tuple[str, bool]  # corpus, and whether there are vectors
 
@@ -39,6 +50,32 @@ def write_page(folder: Path) -> None:
     (folder / f"{NAME}.md").write_text(text, encoding="utf8")
     for ending, image in figures(results).items():
         (folder / f"{NAME}{ending}.svg").write_text(image, encoding="utf8")
+
+
+def write_guide(folder: Path, guide: Path = GUIDE) -> None:
+    """Write the scores in the guide.
+
+    folder (Path): The folder of the results.
+    guide (Path): The page with a part for them.
+    """
+    results = [json.loads(path.read_text("utf8")) for path in sorted(folder.glob("*.json"))]
+    replace_section(guide, COMMAND, summary(results))
+
+
+def summary(results: Sequence[Result]) -> list[str]:
+    """RETURNS (List[str]): A table of the scores on all corpora."""
+    groups = grouped(results)
+    sizes = sorted({size for found in groups.values() for runs in found.values() for size in runs})
+    rows = [
+        [f"{title(key)}, `{name}`", *(describe(runs[n]) if n in runs else "–" for n in sizes)]
+        for key, systems in groups.items()
+        for name, runs in systems.items()
+        if "+" not in name
+    ]
+    about = "The mean of the seeds, with their range in parentheses where there are several."
+    if any(run["cut"] for run in results):
+        about += " A star marks trainings that were cut short of their own end."
+    return [*table(["test score", *map(size_name, sizes)], rows), "", about, ""]
 
 
 def grouped(results: Sequence[Result]) -> dict[Key, dict[str, dict[float, list[Result]]]]:
@@ -130,7 +167,8 @@ def figures(results: Sequence[Result]) -> dict[str, str]:
 def title(key: Key) -> str:
     """RETURNS (str): The name of a corpus, and that there are no vectors."""
     corpus, vectors = key
-    return corpus if vectors else f"{corpus}, without vectors"
+    name = TITLES.get(corpus, corpus)
+    return name if vectors else f"{name}, without vectors"
 
 
 def size_name(size: float) -> str:

@@ -102,6 +102,23 @@ def test_rates_are_words_per_second_of_processor_time() -> None:
     results: dict[str, Any] = {
         "words": 100,
         "seconds": {"nlp.pipe": [1.0, 2.0, 4.0]},
-        "ray": {"1": {"words": 100, "processor": 4.0}},
+        "ray": {"1": [{"words": 100, "processor": seconds} for seconds in (4.0, 4.0, 5.0)]},
     }
-    assert apply_page.rates_of(results) == {"nlp.pipe": 50.0, "Ray, actors: 1": 25.0}
+    turns = apply_page.turns_of(results)
+    assert turns == {"nlp.pipe": [100.0, 50.0, 25.0], "Ray, actors: 1": [25.0, 25.0, 20.0]}
+    # Of the ratios in the same turn, not of the medians
+    assert apply_page.relative([30.0, 10.0, 40.0], [10.0, 20.0, 20.0]) == 2.0
+
+
+def test_the_guide_needs_a_run_of_memory() -> None:
+    found: dict[str, Any] = {"words": 1, "system": "psa", "ray": None, "memory": []}
+    found["seconds"] = {"nlp.pipe": [1.0], "psa apply": [1.0]}
+    with pytest.raises(SystemExit, match=r"benchmarks\.apply_memory --system psa"):
+        apply_page.cost(found)
+
+
+def test_memory_is_added_to_rates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["apply_memory", f"--output={tmp_path}"])
+    monkeypatch.setattr(apply_memory, "measure", None)  # not reached
+    with pytest.raises(SystemExit):
+        apply_memory.main()

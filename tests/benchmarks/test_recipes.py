@@ -122,7 +122,7 @@ def test_cells_are_trained_once(
         assert found["curve"][-1]["step"] > 0 and not found["cut"]
         assert 0.0 <= found["best"]["test"] <= 100.0
         assert found["best"]["dev"] == max(point["dev"] for point in found["curve"])
-    assert "wnut17, without vectors" in (output / "recipes.md").read_text(encoding="utf8")
+    assert "WNUT-17, without vectors" in (output / "recipes.md").read_text(encoding="utf8")
     assert recipes.missing(cells, output) == []
     capfd.readouterr()
     recipes.main()
@@ -158,3 +158,18 @@ def test_the_page_has_what_was_measured_and_what_was_tried(tmp_path: Path) -> No
     assert "| rate 0.001 | 20.00, 19.00 |" in page
     assert "abacus" in page
     assert {path.name for path in tmp_path.glob("*.svg")} == {"recipes.svg", "recipes-time.svg"}
+    guide = tmp_path / "guide.md"
+    guide.write_text(
+        f"<!-- written by `{recipes_page.COMMAND}` -->\n<!-- end of what is written -->"
+    )
+    recipes_page.write_guide(tmp_path, guide)
+    page = guide.read_text(encoding="utf8")
+    assert "| WNUT-17, `psa` | 29.00* | 51.00 (50.0–52.0) |" in page and "rate" not in page
+    assert "A star marks" in page
+
+
+def test_the_guide_has_the_figures_of_the_results(tmp_path: Path) -> None:
+    guide = tmp_path / "recipes.md"
+    guide.write_bytes(recipes_page.GUIDE.read_bytes())
+    recipes_page.write_guide(recipes.FOLDER, guide)
+    assert guide.read_bytes() == recipes_page.GUIDE.read_bytes()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 from spacy.language import Language
+
+from benchmarks import apply_memory
 
 from ..pipeline.conftest import WORDS, trained_nlp
 
@@ -47,19 +48,15 @@ def texts(tmp_path: Path) -> Path:
 
 def descendants(process: int, title: bytes) -> list[int]:
     """The processes with a title that a process has started, or those that it has started."""
-    children = defaultdict(list)
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            parent = (path / "stat").read_text().rpartition(")")[2].split()[1]
-            children[int(parent)].append((int(path.name), (path / "cmdline").read_bytes()))
-        except OSError:
-            continue
-    found, waiting = [], [process]
-    while waiting:
-        for child, command in children[waiting.pop()]:
-            waiting.append(child)
-            found += [child] * (title in command)
-    return found
+    return [pid for pid in apply_memory.descendants(process) if title in command_of(pid)]
+
+
+def command_of(process: int) -> bytes:
+    """The command of a process, and nothing once it has ended."""
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 def rows_of(folder: Path) -> list[dict[str, Any]]:

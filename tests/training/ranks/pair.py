@@ -1,8 +1,9 @@
 """Two processes that train together, started by the tests.
 
 python -m tests.training.ranks.pair RUNS: a JSON file with a list of runs, of which each has the
-`config`, the `output`, and optionally `resume` and `killed`: the update in which a process is
-killed, rank 1 or `victim`, or so many seconds `after` it has begun, wherever the process is then.
+`config`, the `output`, and optionally `overrides`, `resume` and `killed`: the update in which a
+process is killed, rank 1 or `victim`, or so many seconds `after` it has begun, wherever the process
+is then.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def train_runs(runs: list[dict[str, Any]]) -> None:
             train_as_rank(
                 Path(run["config"]),
                 Path(run["output"]),
-                overrides={},
+                overrides=run.get("overrides", {}),
                 resume=run.get("resume", False),
                 checkpoint_every=None,
                 use_gpu=-1,

@@ -63,6 +63,20 @@ def test_two_ranks_take_the_steps_of_one_process(
         assert found["losses"] == pytest.approx(expected["losses"], rel=1e-4, abs=1e-6)
 
 
+@pytest.mark.nightly
+def test_fifty_steps_are_those_of_one_process(configs: dict[str, Path], tmp_path: Path) -> None:
+    overrides = {"training.max_steps": 49, "training.eval_frequency": 25}
+    names = [name for name in NAMES if name in configs]
+    runs = [{"config": configs[name], "output": tmp_path / name} for name in names]
+    assert fork_pair([{**run, "overrides": overrides} for run in runs]) == [0, 0]
+    differences = {}
+    for name in names:
+        train(configs[name], tmp_path / "one" / name, overrides=overrides)
+        assert log(tmp_path / "one" / name)[-1]["step"] == 49
+        differences[name] = difference(tmp_path / "one" / name, tmp_path / name)
+    assert max(differences.values()) < 1e-5, differences
+
+
 @pytest.mark.parametrize("name", HALF_PRECISIONS)
 def test_two_ranks_train_in_mixed_precision(
     name: str, configs: dict[str, Path], together: Path, tmp_path: Path
