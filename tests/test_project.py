@@ -151,6 +151,7 @@ def test_files_in_scripts_are_declared() -> None:
         brought = {
             *(f"{RAW['vars']['ewt_srl_folder']}/{part}.words" for part in ("train", "dev", "test")),
             RAW["vars"]["social_texts"],
+            RAW["vars"]["biomed_texts"],
         }
         undeclared = {
             file
