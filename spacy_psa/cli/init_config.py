@@ -144,11 +144,11 @@ def init_config_cli(
     ] = False,
 ) -> None:
     """
-    Write a config for spacy train, with the network of a paper, for a target. The training is what
+    Write a config for psa train, with the network of a paper, for a target. The training is what
     experiments found best for a corpus of that size or, with --recipe paper, the paper's.
 
     Comments in the config give the source of its values. All of them can be changed, in the file
-    or with options of spacy train.
+    or with options of psa train.
     """
     output_path = one_output(place, output)
     to_stdout = str(output_path) == "-" or is_stdout(output_path)
@@ -326,7 +326,7 @@ def train_command(
         *(["--gpu-id 0"] if gpu else []),
     ]
     name, folder = (shlex.quote(word) for word in (path.name, f"training/{path.stem}"))
-    first = f"python -m spacy train {name} --output {folder} \\"
+    first = f"python -m spacy psa train {name} --output {folder} \\"
     return first, f"    {' '.join(options)}"
 
 

@@ -218,7 +218,7 @@ def test_comments_stand_above_what_they_are_about() -> None:
 
 def test_the_first_comment_says_how_to_train(corpus: Path) -> None:
     text = make_config("psa", "ents", name="my.cfg")
-    assert "# python -m spacy train my.cfg --output training/my \\\n" in text
+    assert "# python -m spacy psa train my.cfg --output training/my \\\n" in text
     assert "#     --paths.train train.spacy --paths.dev dev.spacy\n" in text
     text = make_config("psa", "ents", name="my.cfg", recipe="paper")
     assert "#     --paths.train train.spacy --paths.dev dev.spacy --paths.vectors" in text
@@ -229,7 +229,7 @@ def test_the_first_comment_says_how_to_train(corpus: Path) -> None:
 @pytest.mark.parametrize(("system", "task"), [("psa", "ents"), ("deepatt", "roles")])
 def test_names_with_blanks_are_quoted(system: str, task: str) -> None:
     text = make_config(system, task, name="c d.cfg")
-    assert "# python -m spacy train 'c d.cfg' --output 'training/c d' \\\n" in text
+    assert "# python -m spacy psa train 'c d.cfg' --output 'training/c d' \\\n" in text
     assert ("srl-eval test.spacy 'training/c d/model-best'\n" in text) == (task == "roles")
 
 
