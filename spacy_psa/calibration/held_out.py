@@ -137,7 +137,7 @@ def _scores(component: PSATagger, docs: Sequence[Doc]) -> tuple[Potentials, torc
     """Compute the model's scores, and what rules and existing annotation add to them."""
     if not docs:
         return Potentials(torch.zeros(0, len(component.tags)), ()), None
-    potentials = scores_of(component, list(docs), docs).map(torch.Tensor.cpu)
+    potentials = scores_of(component, docs).map(torch.Tensor.cpu)
     # Kept apart, since the temperature applies only to the model's scores
     zeros = replace(potentials, emissions=torch.zeros_like(potentials.emissions))
     given = component.condition(zeros, docs)

@@ -145,10 +145,11 @@ def check_initialized(pipe: TrainablePipe) -> None:
         raise ValueError(Errors.P201.format(what=f"The model of '{pipe.name}'"))
 
 
-def scores_of(pipe: TrainablePipe, inputs: Any, docs: Sequence[Doc]) -> Potentials:
-    """The scores that a component's model gives its inputs, those of some documents, after a check
-    of the model and of the scores."""
+def scores_of(pipe: TrainablePipe, docs: Sequence[Doc], *more: Any) -> Potentials:
+    """The scores of some documents by a component's model, which may need more than the documents,
+    after a check of the model and of the scores."""
     check_initialized(pipe)
+    inputs = (list(docs), *more) if more else list(docs)
     potentials = pipe.model.predict(inputs).detach()
     check_scores(pipe.name, potentials, docs)
     return potentials

@@ -191,8 +191,7 @@ def role_distribution(
     temperature: float = 1.0,
 ) -> LinearChain:
     """Compute what a teacher of roles thinks of documents: one chain for each predicate."""
-    inputs = (list(docs), [list(own) for own in predicates])
-    potentials = scores_of(pipe, inputs, docs)
+    potentials = scores_of(pipe, docs, [list(own) for own in predicates])
     return LinearChain(potentials.tempered(temperature), constraints=pipe.tagset.constraints)
 
 

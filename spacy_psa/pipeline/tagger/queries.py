@@ -68,11 +68,7 @@ class TagQueries:
         docs = all_docs(self.pipe.name, docs)
         if not any(len(doc) for doc in docs):
             return LinearChain(Potentials(torch.zeros(0, len(self.pipe.tags)), ()))
-        potentials = scores_of(self.pipe, docs, docs)
-        if self.pipe.cfg["temperature"] != 1.0:
-            potentials = potentials.tempered(self.pipe.cfg["temperature"])
-        given = self.condition(potentials, docs)
-        return LinearChain(given, constraints=self.pipe.constraints)
+        return self._of_model(docs, keep_existing=not self.pipe.cfg["overwrite"])
 
     def _distribution(self, docs: Sequence[Doc], given: LinearChain | None) -> LinearChain:
         """The distribution over documents, computed unless it is given."""
@@ -85,19 +81,17 @@ class TagQueries:
     def as_teacher(self, docs: Sequence[Doc], temperature: float = 1.0) -> LinearChain:
         """Compute the distribution whatever annotation the documents, not all of them empty, have.
         See `distribution`."""
-        pipe = self.pipe
-        potentials = scores_of(pipe, list(docs), docs)
-        potentials = potentials.tempered(pipe.cfg["temperature"] * temperature)
-        given = condition(
-            potentials,
-            docs,
-            pipe.target,
-            pipe.tags,
-            rules=pipe.rules,
-            keep_existing=False,
-            allow_space=pipe.cfg["allow_space"],
-        )
-        return LinearChain(given, constraints=pipe.constraints)
+        return self._of_model(docs, keep_existing=False, temperature=temperature)
+
+    def _of_model(
+        self, docs: Sequence[Doc], *, keep_existing: bool, temperature: float = 1.0
+    ) -> LinearChain:
+        potentials = scores_of(self.pipe, docs)
+        temperature *= self.pipe.cfg["temperature"]
+        if temperature != 1.0:
+            potentials = potentials.tempered(temperature)
+        given = self._condition(potentials, docs, keep_existing=keep_existing)
+        return LinearChain(given, constraints=self.pipe.constraints)
 
     def condition(self, potentials: Potentials, docs: Iterable[Doc]) -> Potentials:
         """Condition scores on the settings `rules`, `overwrite` and `allow_space`.
@@ -107,13 +101,19 @@ class TagQueries:
         RETURNS (Potentials): The scores, see `condition`.
         RAISES (ValueError): If a rule does not fit its document, the component, or other rules.
         """
+        docs = all_docs(self.pipe.name, docs)
+        return self._condition(potentials, docs, keep_existing=not self.pipe.cfg["overwrite"])
+
+    def _condition(
+        self, potentials: Potentials, docs: Sequence[Doc], *, keep_existing: bool
+    ) -> Potentials:
         return condition(
             potentials,
-            all_docs(self.pipe.name, docs),
+            docs,
             self.pipe.target,
             self.pipe.tags,
             rules=self.pipe.rules,
-            keep_existing=not self.pipe.cfg["overwrite"],
+            keep_existing=keep_existing,
             allow_space=self.pipe.cfg["allow_space"],
         )
 
