@@ -35,7 +35,7 @@ from .chunks import read
 from .components import make_pipeline
 from .pipelines import TAGGED_AT_ONCE, Trainer
 from .report import describe, describe_run, make_parser, page, result_name, table, write
-from .timing import make_clock, use_device
+from .timing import frozen, make_clock, use_device
 
 NAME = "ablation"
 SYSTEMS = ("psa", "bilstm-crf")
@@ -94,8 +94,6 @@ def measure(arguments: argparse.Namespace, docs: Sequence[Doc]) -> dict[str, Any
     for system in arguments.systems:
         for hidden, group in product(arguments.hidden, groups):
             pair = Pair(system, docs, hidden, arguments)
-            gc.collect()
-            gc.freeze()
             for figure in SLICES:
                 chosen = {n: s for n, s in group.items() if s.counts(figure, arguments.precision)}
                 if not chosen:
@@ -111,7 +109,6 @@ def measure(arguments: argparse.Namespace, docs: Sequence[Doc]) -> dict[str, Any
                     found = pair.compare(chosen, arguments.repeat, clock, title)
                     ratios.setdefault(title, {}).update(found)
                 torch.set_num_threads(n_threads)
-            gc.unfreeze()
     return ratios
 
 
@@ -184,9 +181,10 @@ class Pair:
         found: dict[str, list[float]] = {name: [] for name in switches}
         for _ in range(RUNS):
             ratios: dict[str, list[float]] = {name: [] for name in switches}
-            for turn in tqdm(range(repeat), desc=what, mininterval=10):
-                for name, switch in switches.items():
-                    ratios[name].append(self._ratio(switch, clock, turn % 2 == 1))
+            with frozen():
+                for turn in tqdm(range(repeat), desc=what, mininterval=10):
+                    for name, switch in switches.items():
+                        ratios[name].append(self._ratio(switch, clock, turn % 2 == 1))
             for name, values in ratios.items():
                 found[name].append(round(statistics.median(values), 3))
         return found

@@ -82,7 +82,7 @@ def time_interleaved(
     """
     runs = {name: (action, 1) for name, action in actions.items()}
     seconds: dict[str, list[float]] = {name: [] for name in actions}
-    with _frozen():
+    with frozen():
         for turn in tqdm(range(repeat + 1), desc=what):
             for name, (run, calls) in runs.items():
                 fix_random_seed(0)
@@ -168,11 +168,14 @@ def _spent(action: Callable[[], object], clock: Clock) -> float:
 
 
 @contextmanager
-def _frozen() -> Iterator[None]:
-    """Exempt all current objects from garbage collection."""
+def frozen() -> Iterator[None]:
+    """Exempt all current objects from garbage collection. If some are exempt already, they are the
+    caller's to unfreeze."""
     gc.collect()
+    is_ours = not gc.get_freeze_count()
     gc.freeze()
     try:
         yield
     finally:
-        gc.unfreeze()
+        if is_ours:
+            gc.unfreeze()

@@ -86,7 +86,9 @@ def test_in_reduced_precision_ours_are_there_twice_and_reduced_after_training(
     monkeypatch.setattr(components, "reduce_pipeline", reduce_pipeline)
     # The original is slow
     monkeypatch.setattr(components, "seconds_of_products", lambda *args: 0.0)
-    options = "--precision bf16 --repeat 1 --sentences 4 --warm-up 4 --hidden 8 --systems psa"
+    options = (
+        "--precision bf16 --repeat 1 --alone 2 --sentences 4 --warm-up 4 --hidden 8 --systems psa"
+    )
     paths = ["--data", str(tmp_path), "--output", str(tmp_path)]
     monkeypatch.setattr("sys.argv", ["components", *options.split(), *paths])
     components.main()

@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import subprocess
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, TextIO
 
 import pytest
 from spacy.tokens import Doc, DocBin, Span
@@ -21,6 +23,7 @@ from benchmarks import hiding, partial
 from spacy_psa.annotation.targets import make_target
 from spacy_psa.evaluation.conlleval import ConllevalResult, Counts
 
+from ..cli.commands import run as spacy_cli
 from ..figures.reading import marks
 
 ROOT = Path(__file__).parents[2]
@@ -388,6 +391,15 @@ def test_what_is_trained_is_not_trained_again(
 def test_a_run_is_trained_by_spacy_and_scored(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    def here(command: list[str], *, stdout: TextIO, stderr: int) -> SimpleNamespace:
+        assert command[:3] == [sys.executable, "-m", "spacy"] and stderr == subprocess.STDOUT
+        result = spacy_cli(*command[3:])
+        stdout.write(result.output)
+        return SimpleNamespace(returncode=result.exit_code)
+
+    # A new process takes longer to start than to train
+    process = SimpleNamespace(run=here, STDOUT=subprocess.STDOUT)
+    monkeypatch.setattr(partial, "subprocess", process)
     found = run_main(monkeypatch, tmp_path, "--only", "tokens-50-unknown", "--epochs", "1")
     run = found["runs"]["tokens-50-unknown"]
     assert run["sentences"] == 40 and run["annotated"] < run["tokens"]
@@ -410,11 +422,15 @@ def test_spans_as_tags_are_scored_as_spans(monkeypatch: pytest.MonkeyPatch, tmp_
     assert {"", "O", "B-NP", "I-NP"} <= left
 
 
-def test_a_training_that_fails_is_an_error_that_names_the_log(tmp_path: Path) -> None:
-    (tmp_path / "config.cfg").write_text("[nlp]\n", encoding="utf8")
+def test_a_training_that_fails_is_an_error_that_names_the_log(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    # Starts faster than spaCy
+    (tmp_path / "spacy.py").write_text("raise SystemExit('no training')", encoding="utf8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with pytest.raises(SystemExit, match=r"train\.log"):
         partial.run_spacy_train(tmp_path)
-    assert (tmp_path / "train.log").read_text(encoding="utf8")
+    assert "no training" in (tmp_path / "train.log").read_text(encoding="utf8")
 
 
 def test_runs_that_there_are_not_are_refused(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -110,6 +111,7 @@ def test_cells_are_trained_once(
 
     process = SimpleNamespace(Popen=Here, STDOUT=None)
     monkeypatch.setattr(recipes, "subprocess", process)
+    monkeypatch.setattr(recipes, "ProcessPoolExecutor", lambda n, **_: ThreadPoolExecutor(n))
     monkeypatch.setattr(sys, "argv", ["recipes", *map(str, options)])
     recipes.main()
     cells = [
