@@ -104,7 +104,7 @@ def convert_cli(
     that do not fit the scheme of the others are read as conlleval reads them, and counted. If an
     input is invalid, existing outputs are left unchanged.
     """
-    from ..corpora.problems import Problems
+    from ..corpora.problems import Problems, remedies_once
 
     problems = Problems(lenient, strict, patience=SHOWN)
     if output is None and len(paths) < 2:
@@ -127,7 +127,7 @@ def convert_cli(
     show(text_table(stats.rows(), ("", "Number", "Labels"), ("l", "r", "l")))
     for what, n in (problems.found + problems.notes).items():
         msg.info(f"{what}: {n:,}")
-    for example in problems.examples:
+    for example in remedies_once(problems.examples):
         msg.warn(example)
     if problems.total:
         counts = ", ".join(f"{code}: {n:,}" for code, n in problems.counts.most_common())
@@ -139,14 +139,16 @@ def convert_cli(
 @contextmanager
 def _showing(problems: "Problems") -> Iterator[None]:
     """Before an error, show the problems found until then."""
+    from ..corpora.problems import remedies_once
+
     try:
         yield
     except ValueError as error:
         if len(problems.examples) >= SHOWN:
             msg.info(f"The first {SHOWN} problems (--lenient counts all):")
-        for example in problems.examples:
-            if example != str(error):
-                msg.fail(example)
+        others = [example for example in problems.examples if example != str(error)]
+        for example in remedies_once([*others, str(error)])[:-1]:
+            msg.fail(example)
         raise
 
 

@@ -1,7 +1,7 @@
 """How to handle data that a format does not allow: stop, or count and continue."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -61,6 +61,20 @@ class Problems:
     def total(self) -> int:
         """The total number of problems."""
         return self.counts.total()
+
+
+def remedies_once(messages: Sequence[str]) -> list[str]:
+    """Shorten messages: of those with the same code, only the last keeps the sentences at its end,
+    such as the remedy, that others have as well."""
+    last = {message[1:5]: message for message in messages}
+    shown = []
+    for message in messages:
+        parts, others = message.split(". "), last[message[1:5]].split(". ")
+        n = 0 if parts == others else min(len(parts), len(others)) - 1
+        while n and parts[-n:] != others[-n:]:
+            n -= 1
+        shown.append(". ".join(parts[:-n]) + "." if n else message)
+    return shown
 
 
 def check_overlaps(

@@ -383,6 +383,7 @@ def test_lenient_conversion_counts_problems_and_names_them(tmp_path):
     many.write_text("EU B-ORG\n" + "in\n" * 1000, encoding="utf8")
     output = run(many, tmp_path / "a.spacy", "-f", "iob").output
     assert output.count("P112") == 10 and "The first 10 problems" in output
+    assert " ".join(output.split()).count("Correct the line, or set") == 1
     stats_path = tmp_path / "stats.json"
     result = run(path, tmp_path / "a.spacy", "-f", "iob", "--lenient", "--stats", stats_path)
     assert result.exit_code == 0

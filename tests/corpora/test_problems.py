@@ -1,6 +1,6 @@
 import pytest
 
-from spacy_psa.corpora.problems import MAX_EXAMPLES, Problems, check_overlaps
+from spacy_psa.corpora.problems import MAX_EXAMPLES, Problems, check_overlaps, remedies_once
 from spacy_psa.errors import Errors
 
 
@@ -25,6 +25,14 @@ def test_examples_are_limited_for_each_code_but_counts_are_not():
     problems.report("[P112] b")
     assert problems.total == MAX_EXAMPLES + 6
     assert problems.examples[-2:] == [f"[P145] {MAX_EXAMPLES - 1}", "[P112] b"]
+
+
+def test_a_remedy_is_given_once_for_each_code():
+    messages = ["[P185] a. Try x.", "[P112] b.", "[P185] c. d. Try x.", "[P185] e. Try y or x."]
+    assert remedies_once(messages) == messages
+    assert remedies_once(messages[:3]) == ["[P185] a.", *messages[1:3]]
+    assert remedies_once([*messages, messages[0]])[2] == "[P185] c. d."
+    assert remedies_once(["[P112] b."] * 2) == ["[P112] b."] * 2
 
 
 def test_notes_are_counted_and_never_raised():
