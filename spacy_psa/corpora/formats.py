@@ -80,15 +80,24 @@ class Format:
             raise self.unaccepted(f"the option '{unknown}'", unknown)
         if "problems" in inspect.signature(self.read_function).parameters:
             options["problems"] = problems
-        return self._not_empty(rereading(self.read_function)(path, **options), path)
+        return self._checked(rereading(self.read_function)(path, **options), path, problems)
 
-    def _not_empty(self, sentences: Iterator[Sentence], path: str | Path) -> Iterator[Sentence]:
-        first = next(sentences, None)
-        if first is None:
+    def _checked(
+        self, sentences: Iterator[Sentence], path: str | Path, problems: Problems | None
+    ) -> Iterator[Sentence]:
+        """The sentences of a file, which has some. IDs that are given twice are noted."""
+        found_any, ids = False, set[str]()
+        for sentence in sentences:
+            found_any = True
+            if problems is not None and sentence.sent_id in ids:
+                first = f"'{sentence.sent_id}' in line {sentence.line} of {Path(path).name}"
+                problems.note("sentences with the ID of an earlier one", first=first)
+            elif sentence.sent_id is not None:
+                ids.add(sentence.sent_id)
+            yield sentence
+        if not found_any:
             known = ", ".join(self.columns) or "words with their annotation"
             raise ValueError(Errors.P111.format(path=path, columns=known))
-        yield first
-        yield from sentences
 
 
 _FORMATS = (

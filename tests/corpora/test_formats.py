@@ -160,3 +160,14 @@ def test_no_format_drops_or_reorders_words(tmp_path_factory, sentences, name, en
     path = tmp_path_factory.mktemp("formats") / "a.txt"
     path.write_text(text, encoding="utf8", newline="")
     assert [sentence.words for sentence in form.read(path)] == sentences
+
+
+def test_sentences_with_the_same_id_are_noted(tmp_path):
+    problems, path = Problems(), tmp_path / "a.conllu"
+    cells = "\t".join(["1", "a", *"_" * 8])
+    ids = ["# sent_id = x\n", "", "# sent_id = y\n", "# sent_id = x\n", "# sent_id = x\n", ""]
+    path.write_text("".join(f"{name}{cells}\n\n" for name in ids), encoding="utf8")
+    found = FORMATS["conllu"].read(path, problems=problems)
+    assert [sentence.sent_id for sentence in found] == ["x", None, "y", "x", "x", None]
+    note = "sentences with the ID of an earlier one (the first 'x' in line 10 of a.conllu)"
+    assert problems.notes == {note: 2}
