@@ -75,6 +75,10 @@ def read_offsets(
         if layer == "ents" and problems.total > n_problems:
             everything = _unplaced(problems) > n_unplaced
             spans = _with_unknown(spans, [(0, len(doc), "")] if everything else given)
+        # Span groups cannot hold tokens that may be in a span or not
+        is_known = layer != "chunks" or problems.total == n_problems
+        if not is_known:
+            problems.note("texts left unannotated, since spans were left out")
         if seen.setdefault(hash(task.text), hash(tuple(given))) != hash(tuple(given)):
             problems.note("texts given before with other spans", first=f"in line {line}")
         found_any = True
@@ -82,7 +86,7 @@ def read_offsets(
             words=[token.text for token in doc],
             spaces=[bool(token.whitespace_) for token in doc],
             tags=_tags(spans, len(doc)) if layer == "tags" else None,
-            chunks=spans if layer == "chunks" else None,
+            chunks=spans if layer == "chunks" and is_known else None,
             ents=spans if layer == "ents" else None,
             starts_document=True,
             is_sentence=False,

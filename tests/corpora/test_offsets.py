@@ -218,6 +218,18 @@ def test_tokens_of_spans_that_are_left_out_are_not_annotated(
     assert "".join("-IOB"[token.ent_iob] for token in doc) == expected
 
 
+@pytest.mark.parametrize("spans", [[(8, 10, "PER")], [(4, 99, "PER")]])
+def test_texts_whose_spans_are_left_out_are_not_learned_from(read: Read, spans: list[Any]) -> None:
+    problems = Problems(lenient=True)
+    records = [
+        prodigy(text, [(0, 3, "PER"), *more])
+        for text, more in (("Ann Lee Road", spans), ("Ann left", []))
+    ]
+    docs = read(*records, layer="chunks", problems=problems)
+    assert ["chunks" in doc.spans for doc in docs] == [False, True]
+    assert problems.notes == {"texts left unannotated, since spans were left out": 1}
+
+
 @pytest.mark.parametrize("mode", ["strict", "expand"])
 def test_spans_that_fit_in_utf16_alone_are_not_moved(read: Read, mode: str) -> None:
     with pytest.raises(ValueError, match=r"P188.*'nn ', .*UTF-16.*units=utf16"):
