@@ -366,7 +366,9 @@ class Errors(metaclass=_Coded):
         "Roles have a component of their own kind, psa_srl, and cannot stand in one config with "
         "{targets}. Write a config for each."
     )
-    P190 = "There is no --{option} {name}. Did you mean '{nearest}'? Choose one of: {options}."
+    P190 = (
+        "There is no --{option} {name}{where}. Did you mean '{nearest}'? Choose one of: {options}."
+    )
     P191 = "The file {path} already exists. Add --force to overwrite it, or choose another name."
     P192 = (
         "{path} has no documents to count the steps per epoch from. Check the path given with "
@@ -1346,6 +1348,11 @@ class Warnings(metaclass=_Coded):
     W444 = (
         "'{name}' gained the label '{label}', which differs from '{known}' in case alone. If they "
         "mean the same, write them alike in the data."
+    )
+    W445 = (
+        "spaCy's tokenizer makes other words of the text in {n} of the {total} Docs of {path}, the "
+        "first in {text!r}. Systems learn from those words, and are scored on the corpus's. To "
+        "train on the corpus's too, as the papers do, convert CoNLL-U with --option spaces=false."
     )
     # Earlier names (W440-W441)
     W440 = "{old} is now called {new}: say so next time."

@@ -42,6 +42,7 @@ CORPUS_WORKFLOWS = [
     "ccgbank",
     "conll2005",
     "conll2012-srl",
+    "ewt-srl",
     "wnut17",
 ]
 

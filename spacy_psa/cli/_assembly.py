@@ -73,5 +73,6 @@ def choose(option: str, name: str, folder: str | None = None) -> Template:
     folder = folder or FOLDERS[option]
     options = names(folder)
     if name not in options:
-        raise ValueError(unknown(option, name, options))
+        where = f" for --target {ROLES}" if folder == ROLES else ""
+        raise ValueError(unknown(option, name, options, where))
     return read_template(folder, name)

@@ -22,6 +22,7 @@ UNREGISTERED = re.compile(r"\[E893\] .*? function '(.+?)' in function registry '
 NO_FACTORY = re.compile(r"\[E002\] .*? factory for '(.+?)' ")
 NO_COMPONENT = re.compile(r"\[E956\] .*? component '(.+?)' in .*?: (.*)")
 UNEXPECTED = re.compile(r"unexpected argument: '(.+)'")
+MISSING = "missing required argument"
 # The same message in pydantic 1, with spaCy up to 3.8.11
 NOT_PERMITTED = "extra fields not permitted"
 NO_SECTION = (
@@ -96,9 +97,9 @@ def warn_of_unknown_settings(config: Mapping[str, Any]) -> None:
 
 def _unknown(kind: str, name: str, known: Iterable[str], where: str = "") -> str:
     options = sorted(known)
-    nearest = suggestion(name, options)
-    listed = ", ".join(options)
-    return f"There is no {kind} '{name}'{where}.{nearest} Choose one of: {listed}."
+    # Only where nothing is near: there are more than a hundred functions
+    what = suggestion(name, options) or f" Choose one of: {', '.join(options)}."
+    return f"There is no {kind} '{name}'{where}.{what}"
 
 
 def _title(error: ConfigValidationError) -> str:
@@ -116,6 +117,8 @@ def _describe(problem: Mapping[str, Any], error: ConfigValidationError) -> str:
         message = f"unexpected argument: '{place.rpartition('.')[2]}'"
     match = UNEXPECTED.fullmatch(message)
     nearest = f".{suggestion(match[1], _arguments(error.config))}" if match else ""
+    if message.startswith(MISSING):
+        nearest = ". Add it, as a setting or a section: docs/configuration.md shows one."
     return f"{place}: {message}{nearest}"
 
 

@@ -66,8 +66,10 @@ def current_system(name: str) -> str:
     return new
 
 
-def unknown(option: str, name: str, options: Sequence[str]) -> str:
+def unknown(option: str, name: str, options: Sequence[str], where: str = "") -> str:
     """Say that an option has no such value."""
     nearest = get_close_matches(name.lower(), options, n=1, cutoff=0.0)[0]
     listed = ", ".join(options)
-    return Errors.P190.format(option=option, name=name, nearest=nearest, options=listed)
+    return Errors.P190.format(
+        option=option, name=name, where=where, nearest=nearest, options=listed
+    )

@@ -12,12 +12,13 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import Errors, suggestion
+from ..errors import Errors, Warnings, suggestion, warn
 from ..reproduction.papers import read_papers
 from ._assembly import PAPER
 from ._config_errors import explain, warn_of_unknown_settings
 from ._names import ROLES, current_system
 from ._templates import names, read_template
+from ._util import read_docs
 from .init_config import fill, make_config
 
 if TYPE_CHECKING:
@@ -89,6 +90,25 @@ def data_digests(folder: Path) -> dict[str, str]:
     more = {part: folder / f"{part}.spacy" for part in MORE_PARTS}
     paths.update((part, path) for part, path in more.items() if path.is_file())
     return {part: hashlib.sha256(path.read_bytes()).hexdigest() for part, path in paths.items()}
+
+
+def warn_of_other_words(plan: Plan) -> None:
+    """Warn of texts of which spaCy's tokenizer makes other words than the corpus has."""
+    import spacy
+
+    nlp = spacy.blank(plan.lang)
+    for part in PARTS[:2]:
+        path = plan.data / f"{part}.spacy"
+        docs = read_docs(path, nlp.vocab)
+        texts = (doc for doc in docs if not doc.has_unknown_spaces)
+        found = [
+            doc.text
+            for doc in texts
+            if [token.orth for token in nlp.make_doc(doc.text)] != [token.orth for token in doc]
+        ]
+        if found:
+            about = {"n": f"{len(found):,}", "total": f"{len(docs):,}", "text": found[0]}
+            warn(Warnings.W445.format(path=path, **about))
 
 
 def parse_seeds(text: str) -> list[int]:

@@ -4,6 +4,7 @@ write the page of results.
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,6 +26,7 @@ from ._reproduction_runs import (
     make_runs,
     parse_seeds,
     parse_systems,
+    warn_of_other_words,
 )
 from ._reproduction_scores import score_run, write_environment
 from ._training_files import check_vectors_folder
@@ -169,6 +171,8 @@ def reproduce(
     plan = replace(plan, options=parse_options(options))
     digests = data_digests(plan.data)
     runs = make_runs(plan, systems, seeds, digests)
+    if any('"gold_preproc": false' in json.dumps(run.settings["corpora"]) for run in runs):
+        warn_of_other_words(plan)
     done = {r.place: r for r in (read_results(results_path) if results_path.exists() else [])}
     found = []
     for i, run in enumerate(runs, 1):

@@ -103,6 +103,8 @@ def _pair_of(path: Path, layer: str) -> Pair:
         for candidate in _spellings(path.with_name(stem), other):
             if candidate.is_file():
                 return Pair(path, candidate) if layer == "words" else Pair(candidate, path)
+    if not path.exists():
+        raise ValueError(Errors.P109.format(path=path))
     # A name such as `train.words.txt` has no counterpart
     expected = (
         f"names such as train.{layer} and train.{other}"

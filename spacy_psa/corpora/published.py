@@ -47,7 +47,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class PublishedCorpus:
-    """A corpus used in the papers.
+    """A corpus that has a workflow.
 
     name (str): The name of its workflow.
     title (str): A short description.

@@ -71,6 +71,7 @@ def _summary_parts(
     """The first page: what each paper's page has, and the comparisons with figures of ours."""
     rows: list[list[str]] = []
     compared: list[list[str]] = []
+    notes = Notes()
     for paper, of in papers.papers.items():
         tables = [place for place in papers.contents if place.paper == paper]
         name, title = of.title.split(", ", 1)
@@ -81,13 +82,15 @@ def _summary_parts(
         rows.append([link, str(len(tables)), str(len(systems)), str(len(trained))])
         for row, table in trained:
             if not table.ablation:
-                compared += _compared(row, f"[{table.name}]({folder}/{paper}.md)", papers, results)
+                link = f"[{table.name}]({folder}/{paper}.md)"
+                compared += _compared(row, link, papers, results, notes)
     parts = [_paragraph(part) for part in INTRODUCTION.strip().split("\n\n")]
     header = ["paper", "tables and figures", "rows with our systems", "of these trained"]
     parts.append(_bare(header, rows))
     if compared:
-        header = ["where", "corpus", "system", "paper", "ours", "n", "difference"]
-        parts += ["What is trained, but for ablations:", _bare(header, compared)]
+        header = ["where", "corpus", "system", "paper", "ours", "n", "difference", "training"]
+        told = "What is trained, but for ablations:"
+        parts += [told, _bare(header, compared), *notes.to_list()]
     more = {MISSING: "What no command reproduces", OTHER: "Results that are in no table"}
     links = [f"[{text}]({folder}/{name}.md)" for name, text in more.items() if name in pages]
     return [*parts, ". ".join(links) + "."]
@@ -104,13 +107,13 @@ def _ours(row: Row, results: Sequence[Result]) -> list[Result]:
 
 
 def _compared(
-    row: Row, where: str, papers: Papers, results: Sequence[Result]
+    row: Row, where: str, papers: Papers, results: Sequence[Result], notes: Notes
 ) -> Iterable[list[str]]:
     figure = _or_dash(row.figure) + ("" if row.std is None else f" ± {row.std}")
     corpus = papers.corpora[row.corpus].name + (f" ({row.part})" if row.part != "test" else "")
-    for group in by_training(_ours(row, results)).values():
+    for training, group in by_training(_ours(row, results)).items():
         score = summarize(result.score(row.part) for result in group)
-        ours = [str(score), str(len(group)), _difference(score, row)]
+        ours = [str(score), str(len(group)), _difference(score, row), notes.letter(training)]
         yield [where, corpus, f"`{row.system}`", figure, *ours]
 
 

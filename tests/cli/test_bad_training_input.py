@@ -232,6 +232,11 @@ def fail_psa_train(output: Path, *arguments: object) -> str:
         ("--components.psa_ner.inference_backend", "scalled", "[P100]|Did you mean 'scaled'?"),
         ("--components.psa_ner.model.tok2vec.attr", "lowr", "[P100]|Did you mean 'LOWER'?"),
         (f"{BILSTM}.hiden_width", "3", "BiLSTM.v1|hiden_width'. Did you mean 'hidden_width'?"),
+        (
+            f"{BILSTM}.@architectures",
+            "spacy_psa.DeepAtt.v1",
+            "recurrent.positions: missing required argument|Add it, as a setting or a section",
+        ),
         (f"{BILSTM}.hidden_width", "wide", "[P437]|BiLSTM.v1|recurrent.hidden_width: |is not"),
         (f"{BILSTM}.@architectures", "spacy_psa.BiLSTMM.v1", "Did you mean 'spacy_psa.BiLSTM.v1'?"),
         ("--corpora.train.@readers", "spacy.Corpuss.v1", "Did you mean 'spacy.Corpus.v1'?"),

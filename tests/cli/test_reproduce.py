@@ -10,12 +10,18 @@ from typing import Any
 import pytest
 import torch
 from spacy.language import Language
-from spacy.tokens import DocBin
+from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 from thinc.api import Config
 
 from spacy_psa.cli import _reproduction_scores
-from spacy_psa.cli._reproduction_runs import Plan, ReproductionRun, make_system, parse_systems
+from spacy_psa.cli._reproduction_runs import (
+    Plan,
+    ReproductionRun,
+    make_system,
+    parse_systems,
+    warn_of_other_words,
+)
 from spacy_psa.cli._reproduction_scores import ENVIRONMENT, score_tags
 from spacy_psa.cli._templates import names
 from spacy_psa.cli._util import read_docs
@@ -373,6 +379,20 @@ def test_systems_of_the_papers_are_made_for_the_corpus(folder: Path, tmp_path: P
     assert config["training"]["max_epochs"] == 3
     rate = plainly["training"]["optimizer"]["learn_rate"]
     assert config["training"]["optimizer"]["learn_rate"] == rate
+
+
+def test_texts_of_which_spacy_makes_other_words_are_told(folder: Path, tmp_path: Path) -> None:
+    vocab = Vocab()
+    docs = [
+        Doc(vocab, words=["one-two"]),
+        Doc(vocab, words=["one-two"], spaces=[False]),
+        Doc(vocab, words=["one", "two"], spaces=[True, False]),
+    ]
+    for part, these in (("train", docs), ("dev", docs[::2])):
+        DocBin(docs=these).to_disk(tmp_path / f"{part}.spacy")
+    told = r"W445.*in 1 of the 3 Docs of .*train\.spacy, the first in 'one-two'.*spaces=false"
+    with pytest.warns(UserWarning, match=told):
+        warn_of_other_words(Plan("tiny", "tag", tmp_path, tmp_path / "runs"))
 
 
 def test_systems_are_templates_variants_and_files(folder: Path) -> None:

@@ -123,6 +123,11 @@ def test_a_missing_partner_is_an_error(tmp_path, missing, left):
         list(read_conll2005(tmp_path / f"train.{left}"))
 
 
+def test_words_that_do_not_exist_are_missed_before_their_propositions(tmp_path):
+    with pytest.raises(ValueError, match=r"P109.*train\.words"):
+        list(read_conll2005(tmp_path / "train.words"))
+
+
 def test_names_without_a_counterpart_are_an_error(tmp_path):
     (tmp_path / "train.words.txt").write_text("Ann\n", encoding="utf8")
     with pytest.raises(ValueError, match=r"P160.*no props file.*train\.words and train\.props"):
