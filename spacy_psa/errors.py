@@ -239,8 +239,8 @@ class Errors(metaclass=_Coded):
     # Command line (P120-P131)
     P120 = "The output {path} must be a file ending in .spacy, or spaCy will not find it."
     P121 = (
-        "{path} is not a DocBin in spaCy's binary format. Expected a .spacy file, as written by "
-        "'spacy convert', 'spacy apply' or 'spacy psa convert'."
+        "{path} is not a DocBin in spaCy's binary format, or is cut short. Expected a .spacy "
+        "file, as written by 'spacy convert', 'spacy apply' or 'spacy psa convert'."
     )
     P122 = (
         "Cannot hold out {n} of the {total} Docs in {path}. Choose a number from 1 to {largest}, "
@@ -1353,6 +1353,10 @@ class Warnings(metaclass=_Coded):
         "spaCy's tokenizer makes other words of the text in {n} of the {total} Docs of {path}, the "
         "first in {text!r}. Systems learn from those words, and are scored on the corpus's. To "
         "train on the corpus's too, as the papers do, convert CoNLL-U with --option spaces=false."
+    )
+    W446 = (
+        "None of the {n} evaluation examples is annotated for '{name}' (target '{target}'), so its "
+        "scores say nothing, nor which pipeline is best. Check --paths.dev or [corpora.dev]."
     )
     # Earlier names (W440-W441)
     W440 = "{old} is now called {new}: say so next time."

@@ -107,7 +107,7 @@ def warn_of_other_words(plan: Plan) -> None:
             if [token.orth for token in nlp.make_doc(doc.text)] != [token.orth for token in doc]
         ]
         if found:
-            about = {"n": f"{len(found):,}", "total": f"{len(docs):,}", "text": found[0]}
+            about = {"n": f"{len(found):,}", "total": f"{len(docs):,}", "text": found[0][:60]}
             warn(Warnings.W445.format(path=path, **about))
 
 

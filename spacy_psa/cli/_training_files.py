@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from thinc.api import Config
 
 TRANSFORMER = "spacy-transformers.TransformerModel."
+# Read at once: 1,000 times as many unpacked, at most
+N_BYTES = 2**16
 VARIABLE = re.compile(r"\$\{([\w.]+)\}")
 
 
@@ -24,8 +27,9 @@ def check_training_files(
     """Check that the corpora, vectors and transformers of a config can be read.
 
     spaCy reads the development corpus only at the first evaluation, when the model has been updated
-    and the pipeline of an earlier run replaced. No corpus is loaded here: column files are read up
-    to the first sentence, and for others only the path is checked."""
+    and the pipeline of an earlier run replaced. No corpus is loaded here: .spacy files are
+    unpacked, column files are read up to the first sentence, and for others only the path is
+    checked."""
     from spacy.language import DEFAULT_CONFIG
 
     # Fill in spaCy's defaults for what the config leaves out
@@ -79,10 +83,27 @@ def _check_reader(block: dict[str, Any], name: str, written: Any) -> None:
     if package == "spacy" and not (block["path"] and path.exists()):
         raise ValueError(Errors.P109.format(path=block["path"]))
     check_readable(block["@readers"], path)
+    if package == "spacy":
+        for file in [path, *path.rglob("*.spacy")]:
+            if file.suffix == ".spacy" and file.is_file():
+                check_complete(file)
     if package == "spacy_psa":
         corpus = registry.resolve({"corpus": block})["corpus"]
         if isinstance(corpus, ColumnCorpus):
             corpus.check()
+
+
+def check_complete(path: Path) -> None:
+    """Check that a .spacy file is compressed and has its end. spaCy does not name the file."""
+    unpacker = zlib.decompressobj()
+    try:
+        with path.open("rb") as file_:
+            while block := file_.read(N_BYTES):
+                unpacker.decompress(block)
+    except zlib.error:
+        raise ValueError(Errors.P121.format(path=path)) from None
+    if not unpacker.eof:
+        raise ValueError(Errors.P121.format(path=path))
 
 
 def _check_transformer(model: Mapping[str, Any]) -> None:

@@ -220,6 +220,7 @@ class StagnationMonitor:
         self._idle = 0
         self._has_warned = False
         self._still = 0
+        self._has_told = False
 
     def note_rate(self, name: str, rate: float | None) -> None:
         """Take note of the learning rate of an update, and warn once if that of two in a row is 0:
@@ -227,6 +228,12 @@ class StagnationMonitor:
         self._still = self._still + 1 if rate == 0.0 else 0
         if self._still == 2:
             warn(Warnings.W438.format(name=name))
+
+    def note_unannotated(self, name: str, target: str, n: int) -> None:
+        """Warn once that none of the examples of an evaluation is annotated."""
+        if not self._has_told:
+            self._has_told = True
+            warn(Warnings.W446.format(name=name, target=target, n=n))
 
     def observe(
         self,

@@ -47,6 +47,15 @@ def test_a_corpus_that_is_missing(folder: Path, part: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("part", ["train", "dev"])
+@pytest.mark.parametrize("n_bytes", [100, 1, 0])
+def test_a_corpus_that_is_cut_short(folder: Path, part: str, n_bytes: int) -> None:
+    path = folder / f"{part}.spacy"
+    path.write_bytes(path.read_bytes()[:n_bytes])
+    message = fail(write_config(folder), folder / "out")
+    assert "[P121]" in message and path.name in message and "cut short" in message
+
+
+@pytest.mark.parametrize("part", ["train", "dev"])
 def test_a_corpus_that_a_variable_names(
     tmp_path: Path, tiny_config: Path, corpus: SmallCorpus, part: str
 ) -> None:

@@ -279,6 +279,25 @@ def test_labels_that_only_the_development_data_have_are_missed_and_named() -> No
         nlp.evaluate(dev)
 
 
+def test_development_data_without_the_annotation_are_named_once() -> None:
+    nlp = make_nlp("ents")
+    learn(nlp, spanned(nlp.vocab, [[(0, 1, "A")]], target="ents"))
+    bare = [example(nlp.vocab, ["w0", "w1"], tags=["X", "Y"])]
+    with pytest.warns(UserWarning, match=rf"W446.*1 evaluation examples.*'{NAME}' \(target 'ents"):
+        nlp.evaluate(bare)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nlp.evaluate(bare)
+
+
+def test_development_data_without_entities_are_annotated() -> None:
+    nlp = make_nlp("ents")
+    learn(nlp, spanned(nlp.vocab, [[(0, 1, "A")]], target="ents"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nlp.evaluate(spanned(nlp.vocab, [[]], target="ents"))
+
+
 # Spans
 
 
