@@ -116,7 +116,10 @@ def _describe(problem: Mapping[str, Any], error: ConfigValidationError) -> str:
     if message == NOT_PERMITTED:
         message = f"unexpected argument: '{place.rpartition('.')[2]}'"
     match = UNEXPECTED.fullmatch(message)
-    nearest = f".{suggestion(match[1], _arguments(error.config))}" if match else ""
+    nearest = ""
+    if match:
+        remedy = " Remove it, or choose another block."
+        nearest = f".{suggestion(match[1], _arguments(error.config)) or remedy}"
     if message.startswith(MISSING):
         nearest = ". Add it, as a setting or a section: docs/configuration.md shows one."
     return f"{place}: {message}{nearest}"

@@ -162,7 +162,7 @@ def differences(figures: Iterable[Figure], split: str, numbers: dict[str, int]) 
             offset = figure.offset.get(split, 0)
             note = f" (published: {figure.splits[split]:,}, since {figure.why})" if offset else ""
             found.append(
-                f"{number:,} {figure.count} instead of {expected:,}{note}, by {figure.source}"
+                f"{number:,} {figure.count} instead of {expected:,}{note} [{figure.source}]"
             )
     return found
 

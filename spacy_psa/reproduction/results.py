@@ -33,7 +33,9 @@ class TrainingSettings:
     options: str
 
     def __str__(self) -> str:
-        epochs = f"{self.max_epochs} epochs" if self.max_epochs > 0 else "no limit of epochs"
+        plural = "s" * (self.max_epochs != 1)
+        limited = self.max_epochs > 0
+        epochs = f"{self.max_epochs} epoch{plural}" if limited else "no limit of epochs"
         vectors = f"vectors {self.vectors}" if self.vectors else "no pretrained vectors"
         options = f", `{self.options}`" if self.options else ""
         return f"{epochs}, {vectors}{options}"

@@ -237,6 +237,7 @@ def fail_psa_train(output: Path, *arguments: object) -> str:
             "spacy_psa.DeepAtt.v1",
             "recurrent.positions: missing required argument|Add it, as a setting or a section",
         ),
+        (f"{BILSTM}.cells", "3", "unexpected argument: 'cells'. Remove it"),
         (f"{BILSTM}.hidden_width", "wide", "[P437]|BiLSTM.v1|recurrent.hidden_width: |is not"),
         (f"{BILSTM}.@architectures", "spacy_psa.BiLSTMM.v1", "Did you mean 'spacy_psa.BiLSTM.v1'?"),
         ("--corpora.train.@readers", "spacy.Corpuss.v1", "Did you mean 'spacy.Corpus.v1'?"),

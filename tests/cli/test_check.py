@@ -118,8 +118,8 @@ def test_differences_are_listed_with_their_source_and_way_of_counting(known, pat
     assert result.exit_code == 1
     output = flat(result.output)
     assert "[P172]" in output and "Traceback" not in output
-    assert "4 sentences instead of 2 (published: 4, since twice), by somewhere" in output
-    assert "6 tokens instead of 3, by somewhere" in output
+    assert "4 sentences instead of 2 (published: 4, since twice) [somewhere]" in output
+    assert "6 tokens instead of 3 [somewhere]" in output
     assert "entity types" not in output
 
 
@@ -166,7 +166,7 @@ def test_size_of_a_treebank_is_compared_with_its_own_statistics(path, tmp_path):
     with pytest.raises(ValueError, match=r"P172.*2 sentences instead of 3.*3 tokens instead of 6"):
         check([path], stats_path=stats, split="total")
     # If no token is split, the statistics may lack the number of words.
-    with pytest.raises(ValueError, match=r"P172.*3 tokens instead of 4, by stats\.xml"):
+    with pytest.raises(ValueError, match=r"P172.*3 tokens instead of 4 \[stats\.xml"):
         check([path], stats_path=stats, split="train")
 
 

@@ -62,6 +62,7 @@ def test_results_stand_beside_the_figures() -> None:
         "| Our model | `psa` | 95.09 ± 0.04 | 95.15 | 95.00 ± 1.00 | 96.00 | 3 | \u22120.09 | a |"
     )
     assert lines(results, "Ours:") == ["Ours: a: 20 epochs, vectors mini (9 of width 3)."]
+    assert str(TrainingSettings(1, "", "")).startswith("1 epoch,")
     (line,) = lines(results, "| Bi-LSTM-CRF")
     assert "not trained yet" in line
 
