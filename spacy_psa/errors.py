@@ -147,8 +147,8 @@ class Errors(metaclass=_Coded):
 
     # Corpora: all formats (P141-P149)
     P141 = (
-        "{path}, line {line}: more than {limit:,} {what}. Expected a blank line after each "
-        "sentence. Check that the file has the given format."
+        "{path}, line {line}: more than {limit:,} {what}. Divide it into sentences or texts, or "
+        "check that the file has the given format."
     )
     P142 = "The format {form} does not accept {problem}.{suggestion} Its options are: {options}."
     P143 = "The format {form} has no layer for the target '{target}'. Choose one of: {options}."

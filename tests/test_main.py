@@ -40,6 +40,17 @@ def test_commands_run_without_spacys_command_line(
     assert end.value.code == 0 and (tmp_path / "a.spacy").is_file()
 
 
+def test_the_shell_completes_commands(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = {"_SPACY_PSA_COMPLETE": "complete_bash", "COMP_WORDS": "spacy-psa di", "COMP_CWORD": 1}
+    for name, value in asked.items():
+        monkeypatch.setenv(name, str(value))
+    with pytest.raises(SystemExit):
+        psa_cli(prog_name="spacy-psa")
+    assert capsys.readouterr().out == "distill\n"
+
+
 def test_the_script_is_installed() -> None:
     assert ("console_scripts", "spacy-psa", "spacy_psa.__main__:main") in set(entry_points())
 

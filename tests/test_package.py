@@ -108,7 +108,9 @@ def test_what_developers_need_is_not_published() -> None:
     assert "--group dev " in (ROOT / "Makefile").read_text(encoding="utf8")
 
 
-def test_a_source_distribution_has_all_files(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_source_distribution_has_all_files(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     if not (ROOT / ".git").exists():
         pytest.skip("not a checkout")
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
@@ -118,6 +120,7 @@ def test_a_source_distribution_has_all_files(monkeypatch: pytest.MonkeyPatch) ->
     for line in (ROOT / "MANIFEST.in").read_text(encoding="utf8").splitlines():
         if line and not line.startswith("#"):
             files.process_template_line(line)
+    assert caplog.messages == []
     found = {os.path.normpath(path) for path in files.files}
     # setuptools adds these itself
     automatic = {"LICENSE", "README.md", "pyproject.toml", "setup.cfg", "setup.py", "MANIFEST.in"}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import Errors
-from ..terminal import msg
+from ..terminal import msg, show
 from ._util import atomic_path, check_writable
 
 if TYPE_CHECKING:
@@ -127,3 +128,8 @@ def save_output(path: Path, text: str, what: str) -> None:
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf8")
     msg.good(f"Saved the {what} to {path}")
+
+
+def show_command(*words: object, what: str = "Next") -> None:
+    """Show the command that usually comes next, in one line that can be copied."""
+    show(f"{what}: {shlex.join(['python', '-m', 'spacy', *map(str, words)])}")

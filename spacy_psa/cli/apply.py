@@ -115,10 +115,10 @@ def apply_cli(
         if found.failed:
             msg.warn(f"Documents that failed: {found.failed}, see errors-*.jsonl in {output}")
         if found.resumed:
-            msg.info(f"{found.resumed} of {found.shards} shards were there before")
+            msg.info(f"Of the shards, {found.resumed:,} were there before")
         msg.good(
-            f"{found.documents:,} documents with {found.words:,} words in {found.shards:,} shards "
-            f"in {output}"
+            f"Documents: {found.documents:,}, words: {found.words:,}, shards: {found.shards:,}, in "
+            f"{output}"
         )
 
 

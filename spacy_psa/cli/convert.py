@@ -11,7 +11,7 @@ import typer
 from ..corpora.lines import keep_pipes
 from ..terminal import msg, show, text_table
 from ._names import current_target
-from ._outputs import check_files
+from ._outputs import check_files, show_command
 from ._util import (
     DATA,
     ChunksKeyOption,
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 # Problems in the data that one run names
 SHOWN = 10
+# What is learned from a layer; a file may have several, of which the last ones help with others
+TARGETS = {"ents": "ents", "chunks": "spans", "tags": "tag", "pos": "pos", "morphs": "morph"}
 
 
 @psa_cli.command("convert", rich_help_panel=DATA)
@@ -134,6 +136,17 @@ def convert_cli(
         noun = "problem" if problems.total == 1 else "problems"
         msg.warn(f"{problems.total:,} {noun} in total ({counts})")
     msg.good(f"Wrote {stats.docs:,} Docs to {output_path}")
+    _show_next(stats, output_path)
+
+
+def _show_next(stats: "CorpusStats", output: Path) -> None:
+    """Show how to go on with training data: there are many targets for the rest."""
+    written = [output] if output.is_file() else sorted(output.rglob("*.spacy"))
+    corpus = next((path for path in written if "train" in path.stem), None)
+    target = next((target for layer, target in TARGETS.items() if stats.labels.get(layer)), None)
+    if corpus is not None and target is not None:
+        options = ["--system", "psa", "--target", target, "--corpus", corpus]
+        show_command("psa", "init-config", f"{target}.cfg", *options)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..atomic_files import atomic_path, check_writable
-from ..errors import Errors
+from ..errors import Errors, check_value
 from ..terminal import ProgressBar, msg
 from ._config_errors import config_errors
 from ._distillation_texts import (
@@ -72,6 +72,10 @@ def distill_cli(
     words: Annotated[
         bool, typer.Option("--words", help="The texts are tokens apart by blanks")
     ] = False,
+    code_path: Annotated[
+        Path | None,
+        typer.Option("--code", help="Python file with additional code (registered functions)"),
+    ] = None,
     component: Annotated[
         str | None, typer.Option("--component", "-c", help="The student's component")
     ] = None,
@@ -102,9 +106,10 @@ def distill_cli(
     --training.max_steps 100.
     """
     from ..distillation.filling import Settings
-    from ..private_names import config_overrides
+    from ..private_names import config_overrides, import_code
 
     overrides = config_overrides(ctx.args)
+    import_code(code_path)
     with user_errors():
         distill(
             [teacher, *(ensemble or ())],
@@ -158,6 +163,7 @@ def distill(
     from ._predictions import load_pipeline
     from .train import train
 
+    check_value("--gold-share", gold_share, lambda share: 0.0 <= share <= 1.0, "from 0 to 1")
     if not config_path.is_file():
         raise ValueError(Errors.P109.format(path=config_path))
     check_writable(output / CACHE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,7 @@ import typer
 
 from ..errors import Errors
 from ..terminal import msg, show
-from ._outputs import check_outputs, save_output, title_names
+from ._outputs import check_outputs, save_output, show_command, title_names
 from ._predictions import choose_layers, join_names, load_system, read_data, read_gold, use_gpu
 from ._util import (
     PREDICT,
@@ -119,8 +118,7 @@ def evaluate_cli(
         for path in outputs or []:
             save_output(path, WRITERS[path.suffix](reports, title), "evaluation")
         if (Path(model) / "config.cfg").is_file():
-            command = ["python", "-m", "spacy", "package", model, ".", "--build", "wheel"]
-            msg.info(f"To install it elsewhere: {shlex.join(command)}")
+            show_command("package", model, ".", "--build", "wheel", what="To install it elsewhere")
 
 
 def evaluate_files(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import Errors, Warnings
-from ..terminal import msg
+from ..terminal import msg, show
 from ._assembly import (
     BEST,
     PAPER,
@@ -188,7 +188,11 @@ def init_config_cli(
         msg.warn(f"{corpus} has {len(docs):,} Docs. {SMALL}")
     n_updates = updates(text)
     if n_updates:
-        msg.info(f"Trains for at most {n_updates:,} updates, with the command at its top.")
+        msg.info(f"Trains for at most {n_updates:,} updates.")
+    needs_vectors = vectors is None and recipe == PAPER and transformer is None
+    lines = train_command(output_path, corpus=corpus, needs_vectors=needs_vectors, gpu=gpu)
+    command = " ".join(line.strip(" \\") for line in lines)
+    show(f"Next: {command}")
 
 
 def make_config(
@@ -325,7 +329,7 @@ def train_command(
         *(["--paths.vectors vectors/en"] if needs_vectors else []),
         *(["--gpu-id 0"] if gpu else []),
     ]
-    name, folder = (shlex.quote(word) for word in (path.name, f"training/{path.stem}"))
+    name, folder = (shlex.quote(word) for word in (str(path), f"training/{path.stem}"))
     first = f"python -m spacy psa train {name} --output {folder} \\"
     return first, f"    {' '.join(options)}"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack, redirect_stdout
@@ -25,6 +24,7 @@ from ._config_errors import (
     config_errors,
     warn_of_unknown_settings,
 )
+from ._outputs import show_command
 from ._training_files import check_training_files
 from ._util import (
     TRAIN,
@@ -264,9 +264,7 @@ def train_as_rank(
     best = output_path / "model-best"
     if is_first and best.is_dir():
         dev = settings.get("paths", {}).get("dev") or "dev.spacy"
-        msg.info(
-            f"Next: {shlex.join(['python', '-m', 'spacy', 'psa', 'evaluate', str(best), dev])}"
-        )
+        show_command("psa", "evaluate", best, dev)
 
 
 def _read_saved(settings: dict[str, Any], output_path: Path, resume: bool) -> Checkpoint | None:

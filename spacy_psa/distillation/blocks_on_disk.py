@@ -39,7 +39,8 @@ class Cache:
     def __init__(self, folder: Path, origin: dict[str, Any]) -> None:
         self.folder, self.origin = folder, origin
         found = read_manifest(folder) if (folder / MANIFEST).exists() else None
-        if found is not None:
+        # A run that ended before its first block has left nothing to lose
+        if found is not None and (found["info"] or self.n_blocks):
             for name, value in origin.items():
                 if found["origin"].get(name) != value:
                     raise ValueError(Errors.P533.format(path=folder, problem=name))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -14,7 +15,7 @@ from spacy.tokens import Doc
 
 from ..annotation.propositions import get_frames, has_frames
 from ..disk import sha256_of, walk
-from ..errors import Warnings, warn
+from ..errors import Errors, Warnings, warn
 from ..pipeline.srl import PSASemanticRoles
 from ..pipeline.srl.predicates import set_predicates
 from ..pipeline.teaching import Teaching
@@ -55,6 +56,11 @@ class Settings:
     temperature: float = 1.0
     mass: float = 0.999
     most: int | None = 64
+
+    def __post_init__(self) -> None:
+        # Before teachers work for hours
+        if not 0.0 < self.temperature < math.inf:
+            raise ValueError(Errors.P019.format(temperature=self.temperature))
 
 
 def words_of(doc: Doc) -> tuple[list[str], list[bool]]:

@@ -22,6 +22,11 @@ from .shards import Entry
 
 MANIFEST = "manifest.jsonl"
 LOCK = ".lock"
+# What changes them, where the name of a setting does not say it
+CAUSES = {
+    "checksum": "checksum of the pipeline",
+    "plan": "plan (the input's files and their sizes, --block-size)",
+}
 
 
 @dataclass
@@ -86,7 +91,8 @@ def _read(path: Path, run: dict[str, Any]) -> dict[int, Entry]:
         raise ValueError(Errors.P508.format(path=path, reason=error)) from error
     for key, old, new in pairs:
         if old != new and key != "spacy_psa":
-            raise ValueError(Errors.P509.format(path=path.parent, key=key, old=old, new=new))
+            names = {"key": CAUSES.get(key, key), "old": old, "new": new}
+            raise ValueError(Errors.P509.format(path=path.parent, **names))
     return {entry.block: entry for entry in entries}
 
 

@@ -32,10 +32,10 @@ def test_the_command_says_what_is_in_the_folder(model: Path, tmp_path: Path) -> 
     expected = f"4 files in the input folders are of no known kind: {names}, …"
     assert "".join(expected.split()) in "".join(output.split())
     assert "Documents that failed: 1" in output
-    assert "1 documents with 4 words in 1 shards" in output
+    assert "Documents: 1, words: 4, shards: 1" in output
     assert json.loads((out / "part-000000.jsonl").read_text())["text"] == "Ann saw Berlin ."
     again = succeed("psa", "apply", model, folder, "--output", out, "--format", "jsonl")
-    assert "1 of 1 shards were there before" in again
+    assert "Of the shards, 1 were there before" in again
 
 
 def test_errors_are_messages(model: Path, tmp_path: Path) -> None:

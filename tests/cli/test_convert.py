@@ -100,6 +100,15 @@ def test_summary_is_printed(tmp_path, chunks_path):
     assert ["chunks", "3", "2:", "VP,", "NP"] in rows
 
 
+@pytest.mark.parametrize("target", ["ents", "spans"])
+def test_training_data_has_a_next_command(tmp_path, ents_path, chunks_path, target):
+    path = ents_path if target == "ents" else chunks_path
+    output = run(path, tmp_path / "train.spacy").output
+    options = f"--system psa --target {target} --corpus {tmp_path / 'train.spacy'}"
+    assert f"Next: python -m spacy psa init-config {target}.cfg {options}" in output.splitlines()
+    assert "Next: " not in run(path, tmp_path / "dev.spacy").output
+
+
 def test_failure_leaves_the_old_output_whole(tmp_path, chunks_path):
     output = tmp_path / "train.spacy"
     convert(chunks_path, output)

@@ -6,6 +6,7 @@ import gzip
 import json
 import shlex
 import shutil
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,7 +18,8 @@ from spacy.util import load_config, registry
 from thinc.api import Config
 
 from spacy_psa.cli.distill import CACHE, _with_corpus
-from spacy_psa.distillation.blocks_on_disk import read_items, read_manifest
+from spacy_psa.distillation import filling
+from spacy_psa.distillation.blocks_on_disk import Cache, read_items, read_manifest
 from spacy_psa.distillation.teachers import aligned, averaged
 from spacy_psa.inference.edge_marginals import EdgeMarginals
 from spacy_psa.pipeline.teaching import Teaching
@@ -108,11 +110,9 @@ def test_what_is_kept_is_what_the_teacher_says(folder: Path, trained: Path) -> N
     assert (info["docs"], info["tokens"], info["component"]) == (7, 41, NAME)
 
 
-def test_resuming_and_other_inputs(folder: Path, trained: Path) -> None:
-    command = [
-        *("psa", "distill", folder / "teacher", folder / "student.cfg", "--words"),
-        *("--gold", folder / "gold.spacy", "--output", trained, "--resume"),
-    ]
+def test_resuming_and_other_inputs(folder: Path, trained: Path, tmp_path: Path) -> None:
+    options = ["--gold", folder / "gold.spacy", "--output", trained, "--resume", "--words"]
+    command = ["psa", "distill", folder / "teacher", folder / "student.cfg", *options]
     short = ["--training.max_steps", "60", "--training.eval_frequency", "20"]
     before = contents(trained / "teacher")
     output = succeed(*command, "--texts", folder / "texts.txt.gz", *short)
@@ -123,6 +123,17 @@ def test_resuming_and_other_inputs(folder: Path, trained: Path) -> None:
     assert refused.exit_code == 1
     assert "P533" in refused.output
     assert "differs in its texts" in " ".join(plain(refused.output).split())
+    other = shutil.copytree(folder / "teacher", tmp_path / "other")
+    (other / "meta.json").write_text((other / "meta.json").read_text() + " ")
+    command[2] = other
+    refused = run(*command, "--texts", folder / "texts.txt.gz")
+    assert "differs in its teacher" in " ".join(plain(refused.output).split())
+
+
+def test_a_run_that_ended_before_its_first_block_leaves_room_for_another(tmp_path: Path) -> None:
+    for texts in ("ab", "cd"):
+        Cache(tmp_path, {"texts": texts}).begin()
+    assert read_manifest(tmp_path)["origin"] == {"texts": "cd"}
 
 
 def test_an_unfinished_block_is_computed_again(folder: Path, tmp_path: Path) -> None:
@@ -140,12 +151,17 @@ def test_an_unfinished_block_is_computed_again(folder: Path, tmp_path: Path) -> 
     assert contents(tmp_path / "teacher") == whole
 
 
-def test_an_ensemble_and_a_choice_of_texts(folder: Path, tmp_path: Path) -> None:
-    output = succeed(
-        *("psa", "distill", folder / "teacher", folder / "student.cfg", "--output", tmp_path),
-        *("--ensemble", folder / "teacher", "--texts", folder / "texts.spacy", "--select", "2"),
-        *("--select-by", folder / "teacher", "--temperature", "2", *STEPS),
-    )
+def test_an_ensemble_and_a_choice_of_texts(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Of any texts that a teacher is not certain of
+    monkeypatch.setattr(filling, "UNCERTAIN", 0.0)
+    with pytest.warns(UserWarning, match=r"W530.*texts\.spacy than of .*gold\.spacy"):
+        output = succeed(
+            *("psa", "distill", folder / "teacher", folder / "student.cfg", "--output", tmp_path),
+            *("--ensemble", folder / "teacher", "--texts", folder / "texts.spacy"),
+            *("--select", "2", "--select-by", folder / "teacher", "--temperature", "2", *STEPS),
+        )
     assert "Chose 2 of 3 texts" in output
     info = read_manifest(tmp_path / "teacher")["info"]
     assert (info["docs"], info["temperature"]) == (2, 2.0)
@@ -171,6 +187,8 @@ def test_a_teacher_with_hard_outputs(folder: Path, tmp_path: Path) -> None:
         (["--texts", "{folder}/none.txt"], "P109"),
         (["--texts", "{folder}/empty.txt"], "P353"),
         ([], "P535"),
+        (["--texts", "{folder}/texts.jsonl", "--temperature", "0"], "P019"),
+        (["--texts", "{folder}/texts.jsonl", "--gold-share", "2"], "P210"),
         (["--texts", "{folder}/texts.jsonl", "--component", "ner"], "P346"),
         (["--texts", "{folder}/texts.jsonl", "--teacher-component", "ner"], "P530"),
         (["--texts", "{folder}/texts.jsonl", "--ensemble", "{folder}/other"], "P532"),
@@ -195,6 +213,13 @@ def test_bad_input(folder: Path, tmp_path: Path, changes: list[str], error: str)
     assert result.exit_code == 1
     assert error in result.output
     assert not list(tmp_path.rglob("*"))
+
+
+def test_code_is_imported(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "modules", {**sys.modules})
+    (tmp_path / "code.py").write_text("print('Here it is')")
+    words = [folder / "teacher", folder / "student.cfg", "--code", tmp_path / "code.py"]
+    assert "Here it is" in run("psa", "distill", *words, "--output", tmp_path / "out").output
 
 
 def test_a_teacher_without_the_component(folder: Path, tmp_path: Path) -> None:

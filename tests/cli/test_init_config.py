@@ -445,6 +445,9 @@ def test_the_command_says_which_system_is_for_what(tmp_path: Path) -> None:
     )
     said = " ".join(plain(output).split())
     assert "Which system: psa for little data" in said and "init vectors en FILE" in said
+    command = f"python -m spacy psa train {tmp_path / 'x.cfg'} --output training/x"
+    options = "--paths.train train.spacy --paths.dev dev.spacy"
+    assert f"Next: {command} {options}" in output.splitlines()
 
 
 def test_vectors_that_are_not_there_are_found_out_at_once(tmp_path: Path) -> None:
