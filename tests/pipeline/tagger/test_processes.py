@@ -37,6 +37,8 @@ if __name__ == "__main__":
     texts = ["Ann saw Berlin .", "", "They eat green ham ."] * 4
     texts.append(" ".join(texts * 100))
     alone = [[t.tag_ for t in doc] for doc in nlp.pipe(texts)]
+    # Its processes get the pipeline as those of "spawn" do, but import everything once
+    multiprocessing.set_forkserver_preload(["spacy_psa.pipeline.components"])
     for method in sys.argv[2:]:
         multiprocessing.set_start_method(method, force=True)
         together = [[t.tag_ for t in doc] for doc in nlp.pipe(texts, n_process=2, batch_size=4)]
@@ -46,8 +48,20 @@ if __name__ == "__main__":
 """
 
 
-def test_processes(tmp_path: Path) -> None:
-    methods = [m for m in ("fork", "spawn") if m in multiprocessing.get_all_start_methods()]
+FORKS = ["fork", "forkserver"]
+CAN_FORK = set(FORKS) <= {*multiprocessing.get_all_start_methods()}
+
+
+@pytest.mark.parametrize(
+    "methods",
+    [
+        pytest.param(
+            FORKS, marks=pytest.mark.skipif(not CAN_FORK, reason="no forks here"), id="forks"
+        ),
+        pytest.param(["spawn"], marks=[pytest.mark.nightly] * CAN_FORK, id="spawn"),
+    ],
+)
+def test_processes(tmp_path: Path, methods: list[str]) -> None:
     trained_nlp().to_disk(tmp_path / "model")
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)

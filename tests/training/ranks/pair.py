@@ -39,8 +39,6 @@ def run_pair(folder: Path, runs: list[dict[str, Any]]) -> None:
     path.write_text(json.dumps(runs, default=str), encoding="utf8")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
-        # With all plugins of spaCy, which processes of other tests leave out
-        patch.delenv("PYTHONPATH", raising=False)
         launch(2, ["-m", __name__, str(path)])
 
 
