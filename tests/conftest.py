@@ -5,6 +5,7 @@ Without a GPU, Triton's interpreter runs the GPU kernels on the CPU.
 
 import gc
 import os
+import sys
 from itertools import combinations
 
 import pytest
@@ -65,7 +66,10 @@ def parameters(item: pytest.Item) -> list[tuple[str, int]]:
 
 
 def pytest_collection_finish() -> None:
-    """Keep what was imported and collected out of each garbage collection."""
+    """Keep what was imported and collected out of each garbage collection, and check charts as a
+    whole, not each of their parts before."""
+    if altair := sys.modules.get("altair"):
+        altair.utils.schemapi.disable_debug_mode()
     gc.freeze()
 
 
