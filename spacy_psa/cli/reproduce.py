@@ -59,7 +59,7 @@ def reproduce_cli(
         typer.Option(
             "--systems",
             "-s",
-            help="Systems of psa init-config, their variants in docs/results.md, and "
+            help="Systems of psa init-config, their variants in docs/reproduction.md, and "
             "NAME=CONFIG.cfg, separated by spaces",
         ),
     ],
