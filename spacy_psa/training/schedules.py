@@ -1,7 +1,8 @@
 """The learning rate schedules of the papers."""
 
 from collections.abc import Iterator
-from itertools import repeat
+from itertools import count
+from math import ldexp
 
 from ..errors import check_counts, check_value
 
@@ -25,17 +26,7 @@ def inverse_epoch_decay(
     check_value("initial_rate", initial_rate, lambda n: n >= 0.0, "at least 0")
     check_value("decay", decay, lambda n: n >= 0.0, "at least 0")
     check_counts(steps_per_epoch=steps_per_epoch)
-    return _inverse_epoch_decay(initial_rate, decay, steps_per_epoch)
-
-
-def _inverse_epoch_decay(
-    initial_rate: float, decay: float, steps_per_epoch: int
-) -> Iterator[float]:
-    epoch = 0
-    while True:
-        for _ in range(steps_per_epoch):
-            yield initial_rate / (1.0 + decay * epoch)
-        epoch += 1
+    return (initial_rate / (1.0 + decay * (step // steps_per_epoch)) for step in count())
 
 
 def halving(
@@ -54,12 +45,4 @@ def halving(
     check_value("initial_rate", initial_rate, lambda n: n >= 0.0, "at least 0")
     check_value("hold", hold, lambda n: n >= 0, "at least 0")
     check_counts(every=every)
-    return _halving(initial_rate, hold, every)
-
-
-def _halving(initial_rate: float, hold: int, every: int) -> Iterator[float]:
-    rate = initial_rate
-    yield from repeat(rate, hold)
-    while True:
-        rate /= 2.0
-        yield from repeat(rate, every)
+    return (ldexp(initial_rate, -max(0, (step - hold) // every + 1)) for step in count())
