@@ -61,6 +61,12 @@ def main() -> None:
     print(markdown)
 
 
+def length_of(training: dict[str, Any]) -> str:
+    """RETURNS (str): How long a pipeline is trained, by the section of its config."""
+    epochs = training["max_epochs"]
+    return f"{epochs} epochs" if epochs > 0 else f"at most {training['max_steps']:,} updates"
+
+
 def measure(model: Path, data: Path) -> tuple[dict[str, Any], str]:
     """Fit the temperature of a pipeline on dev.spacy, and evaluate its effect on test.spacy.
 
@@ -79,7 +85,7 @@ def measure(model: Path, data: Path) -> tuple[dict[str, Any], str]:
     for unit, fitted in fits.items():
         sides[f"fitted to {unit}"] = confidences(component, test, fitted.temperature)
     found: dict[str, Any] = {
-        "epochs": Config().from_disk(model / "config.cfg")["training"]["max_epochs"],
+        "training": length_of(Config().from_disk(model / "config.cfg")["training"]),
         "temperatures": [1.0, *(round(fitted.temperature, 4) for fitted in fits.values())],
         "sides": list(sides),
     }
@@ -138,7 +144,7 @@ def to_markdown(results: dict[str, Any]) -> str:
             "",
             f"## {data}",
             "",
-            f"{found['epochs']} epochs of training ([figure]({NAME}/{data}.svg)).",
+            f"Training: {found['training']} ([figure]({NAME}/{data}.svg)).",
             "",
             f"| test set | {' | '.join(columns)} |",
             "| --- |" + " ---: |" * len(columns),

@@ -33,5 +33,5 @@ def test_figures_are_about_the_test_set(folder: Path) -> None:
     assert found["thresholds"][0] == [0.0, 1.0, 1.0, 1.0]
     ElementTree.fromstring(picture)
     page = calibration.to_markdown({"system": "psa", "data": {"three": found}})
-    assert "## three" in page
+    assert "## three" in page and "Training: at most" in page
     assert "| 0.00 | 100.00 | 100.00 | 100.00 |" in page
