@@ -48,8 +48,12 @@ def test_the_oldest_releases_are_the_lower_bounds() -> None:
         for specifier in requirement.specifier
         if specifier.operator == ">=" and name not in WITHOUT_OLDEST
     }
-    assert pinned("oldest", pythons()[0]) == lowest
-    assert all(pinned("oldest", python).keys() == lowest.keys() for python in pythons())
+    for python in pythons():
+        versions = pinned("oldest", python)
+        # The last of NumPy 1, where there are builds of it
+        assert versions.pop("numpy", None) == ("1.26.4" if int(python[2:]) < 13 else None)
+        assert versions.keys() == lowest.keys()
+        assert python != pythons()[0] or versions == lowest
 
 
 def test_no_pytorch_is_admitted_that_was_not_tested() -> None:
@@ -64,7 +68,7 @@ def test_no_pytorch_is_admitted_that_was_not_tested() -> None:
 def test_what_is_installed_is_admitted(name: str, python: str) -> None:
     requirements = required()
     for package, version in pinned(name, python).items():
-        assert version in requirements[package].specifier, package
+        assert package == "numpy" or version in requirements[package].specifier, package
 
 
 def test_the_same_versions_of_python_are_named_everywhere() -> None:
