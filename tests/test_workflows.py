@@ -462,7 +462,7 @@ def test_assets_are_downloaded_and_verified(project, server, monkeypatch):
     assert result.exit_code == 0
     assert path.read_bytes() == b"the 0.1 0.2\n"
     assert "Checksum doesn't match" not in flat(result.output)
-    assert flat(result.output).count("You need to add this file yourself") == 6
+    assert flat(result.output).count("You need to add this file yourself") == 7
     again = run("project", "assets", project, "--extra")
     assert "Skipping download with matching checksum" in flat(again.output)
 

@@ -380,7 +380,7 @@ def test_a_hub_that_does_not_answer_is_not_asked_for_files(
     settings = {"components": {"transformer": {"factory": "transformer", "model": model}}}
     files = {"train": tmp_path / "train.spacy", "dev": tmp_path / "dev.spacy"}
     for path in files.values():
-        path.touch()
+        DocBin().to_disk(path)
     reader = {"@readers": "spacy.Corpus.v1"}
     settings["corpora"] = {part: {**reader, "path": str(path)} for part, path in files.items()}
     with pytest.raises(ValueError, match=r"P197.*tiny-bert"):

@@ -352,7 +352,10 @@ def test_data_without_frames_are_an_error_or_a_warning() -> None:
     nlp = srl_data.make_nlp()
     examples = framed(nlp.vocab, [[], []])
     refuse(nlp, examples, r"P323.*'psa_srl'")
-    with pytest.warns(UserWarning, match=r"W431.*'psa_srl'"):
+    with (
+        pytest.warns(UserWarning, match=r"W431.*'psa_srl'"),
+        pytest.warns(UserWarning, match=r"W446.*'psa_srl' \(target 'roles'\)"),
+    ):
         learn(srl_data.make_nlp(), examples, labels=["A0"])
 
 

@@ -22,6 +22,7 @@ class Roles:
     """The roles of arguments, and V for predicates. Each has the tags B and I. The methods have the
     names that those of a `Target` have."""
 
+    name = "roles"
     sets = None
     has_spans = True
 
