@@ -28,7 +28,7 @@ from typing import Any
 from .cells import ENVIRONMENT
 from .recipes_cell import SPACY, Cell
 from .recipes_data import BROWN, CORPORA, cased_vectors, prepare, subset
-from .recipes_page import write_guide, write_page
+from .recipes_page import read_results, write_guide, write_page
 from .recipes_variants import VARIANTS
 from .systems import RESULTS
 
@@ -88,9 +88,10 @@ def main() -> None:
         if arguments.tried:
             cells = list(tried(arguments.only))
         run(missing(cells, arguments.output), arguments, until)
-    write_page(arguments.output)
+    results = read_results(arguments.output)
+    write_page(results, arguments.output)
     if arguments.output == FOLDER:
-        write_guide(FOLDER)
+        write_guide(results)
 
 
 def matrix(

@@ -29,12 +29,16 @@ Result = dict[str, Any]
 Key = tuple[str, bool]  # corpus, and whether there are vectors
 
 
-def write_page(folder: Path) -> None:
-    """Write recipes.md, and the figures recipes.svg and recipes-time.svg, beside the results.
+def read_results(folder: Path) -> list[Result]:
+    """RETURNS (List[Result]): The result files in a folder."""
+    return [json.loads(path.read_text("utf8")) for path in sorted(folder.glob("*.json"))]
 
-    folder (Path): The folder of the results.
+
+def write_page(results: Sequence[Result], folder: Path) -> None:
+    """Write recipes.md, and the figures recipes.svg and recipes-time.svg.
+
+    folder (Path): The folder to write to.
     """
-    results = [json.loads(path.read_text("utf8")) for path in sorted(folder.glob("*.json"))]
     if not results:
         print(f"{folder} has no results.")
         return
@@ -52,13 +56,11 @@ def write_page(folder: Path) -> None:
         (folder / f"{NAME}{ending}.svg").write_text(image, encoding="utf8")
 
 
-def write_guide(folder: Path, guide: Path = GUIDE) -> None:
+def write_guide(results: Sequence[Result], guide: Path = GUIDE) -> None:
     """Write the scores in the guide.
 
-    folder (Path): The folder of the results.
     guide (Path): The page with a part for them.
     """
-    results = [json.loads(path.read_text("utf8")) for path in sorted(folder.glob("*.json"))]
     replace_section(guide, COMMAND, summary(results))
 
 

@@ -132,4 +132,9 @@ def save_output(path: Path, text: str, what: str) -> None:
 
 def show_command(*words: object, what: str = "Next") -> None:
     """Show the command that usually comes next, in one line that can be copied."""
-    show(f"{what}: {shlex.join(['python', '-m', 'spacy', *map(str, words)])}")
+    show(f"{what}: {shell_line('python', '-m', 'spacy', *words)}")
+
+
+def shell_line(*words: object) -> str:
+    """Write words for a shell."""
+    return shlex.join(map(str, words))

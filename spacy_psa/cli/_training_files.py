@@ -37,7 +37,7 @@ def check_training_files(
     settings = filled.interpolate()
     for setting in corpora:
         corpus = settings["training"][setting]
-        for name, block in _readers(_section(settings, corpus), str(corpus)):
+        for name, block in readers(_section(settings, corpus), str(corpus)):
             _check_reader(block, name, _section(filled, f"{name}.path"))
     check_vectors_folder(settings["initialize"].get("vectors"), settings["nlp"]["lang"])
     for component in settings["components"].values():
@@ -52,7 +52,7 @@ def _section(settings: Mapping[str, Any], name: Any) -> Any:
     return found
 
 
-def _readers(section: Any, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def readers(section: Any, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """The readers in a section that have a path, set or not, including nested ones. Each comes with
     the name of its section.
     """
@@ -60,7 +60,14 @@ def _readers(section: Any, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
         if "@readers" in section and isinstance(section.get("path", False), str | None):
             yield name, dict(section)
         for key, value in section.items():
-            yield from _readers(value, f"{name}.{key}")
+            yield from readers(value, f"{name}.{key}")
+
+
+def reads_texts(settings: Mapping[str, Any]) -> bool:
+    """Whether a reader of a config makes Docs of texts, whose words may be others than those of the
+    corpus."""
+    blocks = (block for _, block in readers(settings["corpora"], "corpora"))
+    return any(block.get("gold_preproc") is False for block in blocks)
 
 
 def _check_reader(block: dict[str, Any], name: str, written: Any) -> None:

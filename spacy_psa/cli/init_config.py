@@ -1,6 +1,5 @@
 """`spacy psa init-config`: create a complete config for a system and a target."""
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import Errors, Warnings
-from ..terminal import msg, show
+from ..terminal import msg
 from ._assembly import (
     BEST,
     PAPER,
@@ -18,6 +17,7 @@ from ._assembly import (
     small_roles,
 )
 from ._names import ROLES, TARGETS, choose_targets, current_system
+from ._outputs import shell_line, show_command
 from ._schedule import epoch_settings, size_settings, training_docs
 from ._shared_inputs import ENCODERS, Inputs, assemble_shared
 from ._templates import names
@@ -190,9 +190,8 @@ def init_config_cli(
     if n_updates:
         msg.info(f"Trains for at most {n_updates:,} updates.")
     needs_vectors = vectors is None and recipe == PAPER and transformer is None
-    lines = train_command(output_path, corpus=corpus, needs_vectors=needs_vectors, gpu=gpu)
-    command = " ".join(line.strip(" \\") for line in lines)
-    show(f"Next: {command}")
+    words, options = train_command(output_path, corpus=corpus, needs_vectors=needs_vectors, gpu=gpu)
+    show_command(*words, *options)
 
 
 def make_config(
@@ -269,15 +268,17 @@ def make_config(
         set_dot_to_object(config, setting, value)
     if vectors is not None and "tok2vec" in config["components"]:
         config["components"]["tok2vec"]["model"]["pretrained_vectors"] = True
-    usage = train_command(
+    words, options = train_command(
         Path(name),
         corpus=corpus,
         needs_vectors=vectors is None and recipe == PAPER and inputs.transformer is None,
         gpu=gpu,
     )
+    python = "python", "-m", "spacy"
+    usage = [f"{shell_line(*python, *words)} \\", f"    {shell_line(*options)}"]
     if target == ROLES:
-        model = shlex.quote(f"training/{Path(name).stem}/model-best")
-        usage = (*usage, f"python -m spacy psa srl-eval test.spacy {model}")
+        model = f"training/{Path(name).stem}/model-best"
+        usage.append(shell_line(*python, "psa", "srl-eval", "test.spacy", model))
     return template.write(fill(config), usage=usage, values=comments)
 
 
@@ -318,20 +319,18 @@ def fill(config: "Config") -> "Config":
 
 def train_command(
     path: Path, *, corpus: Path | None, needs_vectors: bool, gpu: bool
-) -> tuple[str, ...]:
-    """Write the command to train with a config, on a corpus if the config sets none, and with the
-    development data beside it."""
+) -> tuple[list[str], list[str]]:
+    """The words and the options of spaCy's command to train with a config, on a corpus if the
+    config sets none, and with the development data beside it."""
     beside = [] if corpus is None else [corpus.with_name("dev.spacy")]
-    dev = next((shlex.quote(str(path)) for path in beside if path.is_file()), "dev.spacy")
+    dev = next((str(path) for path in beside if path.is_file()), "dev.spacy")
     options = [
-        *(["--paths.train train.spacy"] if corpus is None else []),
-        f"--paths.dev {dev}",
-        *(["--paths.vectors vectors/en"] if needs_vectors else []),
-        *(["--gpu-id 0"] if gpu else []),
+        *(["--paths.train", "train.spacy"] if corpus is None else []),
+        *("--paths.dev", dev),
+        *(["--paths.vectors", "vectors/en"] if needs_vectors else []),
+        *(["--gpu-id", "0"] if gpu else []),
     ]
-    name, folder = (shlex.quote(word) for word in (str(path), f"training/{path.stem}"))
-    first = f"python -m spacy psa train {name} --output {folder} \\"
-    return first, f"    {' '.join(options)}"
+    return ["psa", "train", str(path), "--output", f"training/{path.stem}"], options
 
 
 def write_config(text: str, path: Path, *, force: bool = False) -> None:

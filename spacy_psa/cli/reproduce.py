@@ -4,7 +4,6 @@ write the page of results.
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,7 +28,7 @@ from ._reproduction_runs import (
     warn_of_other_words,
 )
 from ._reproduction_scores import score_run, write_environment
-from ._training_files import check_vectors_folder
+from ._training_files import check_vectors_folder, reads_texts
 from ._util import (
     UNSET,
     GpuOption,
@@ -171,7 +170,7 @@ def reproduce(
     plan = replace(plan, options=parse_options(options))
     digests = data_digests(plan.data)
     runs = make_runs(plan, systems, seeds, digests)
-    if any('"gold_preproc": false' in json.dumps(run.settings["corpora"]) for run in runs):
+    if any(reads_texts(run.settings) for run in runs):
         warn_of_other_words(plan)
     done = {r.place: r for r in (read_results(results_path) if results_path.exists() else [])}
     found = []

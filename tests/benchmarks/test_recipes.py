@@ -151,7 +151,8 @@ def test_the_page_has_what_was_measured_and_what_was_tried(tmp_path: Path) -> No
     ]
     for i, found in enumerate(results):
         (tmp_path / f"{i}.json").write_text(json.dumps(found), encoding="utf8")
-    recipes_page.write_page(tmp_path)
+    assert recipes_page.read_results(tmp_path) == results
+    recipes_page.write_page(results, tmp_path)
     page = (tmp_path / "recipes.md").read_text(encoding="utf8")
     assert "| psa | 29.00* | 51.00 (50.0–52.0) |" in page
     assert "| spacy | – | 39.00 |" in page
@@ -164,7 +165,7 @@ def test_the_page_has_what_was_measured_and_what_was_tried(tmp_path: Path) -> No
     guide.write_text(
         f"<!-- written by `{recipes_page.COMMAND}` -->\n<!-- end of what is written -->"
     )
-    recipes_page.write_guide(tmp_path, guide)
+    recipes_page.write_guide(results, guide)
     page = guide.read_text(encoding="utf8")
     assert "| WNUT-17, `psa` | 29.00* | 51.00 (50.0–52.0) |" in page and "rate" not in page
     assert "A star marks" in page
@@ -173,5 +174,5 @@ def test_the_page_has_what_was_measured_and_what_was_tried(tmp_path: Path) -> No
 def test_the_guide_has_the_figures_of_the_results(tmp_path: Path) -> None:
     guide = tmp_path / "recipes.md"
     guide.write_bytes(recipes_page.GUIDE.read_bytes())
-    recipes_page.write_guide(recipes.FOLDER, guide)
+    recipes_page.write_guide(recipes_page.read_results(recipes.FOLDER), guide)
     assert guide.read_bytes() == recipes_page.GUIDE.read_bytes()

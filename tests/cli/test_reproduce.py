@@ -24,6 +24,7 @@ from spacy_psa.cli._reproduction_runs import (
 )
 from spacy_psa.cli._reproduction_scores import ENVIRONMENT, score_tags
 from spacy_psa.cli._templates import names
+from spacy_psa.cli._training_files import reads_texts
 from spacy_psa.cli._util import read_docs
 from spacy_psa.cli.conlleval import score_docbins
 from spacy_psa.cli.init_config import make_config
@@ -393,6 +394,38 @@ def test_texts_of_which_spacy_makes_other_words_are_told(folder: Path, tmp_path:
     told = r"W445.*in 1 of the 3 Docs of .*train\.spacy, the first in 'one-two'.*spaces=false"
     with pytest.warns(UserWarning, match=told):
         warn_of_other_words(Plan("tiny", "tag", tmp_path, tmp_path / "runs"))
+
+
+def test_readers_of_texts_are_found_in_the_settings() -> None:
+    reader = {"@readers": "spacy.Corpus.v1", "path": "train.spacy"}
+    of_words, of_texts = {**reader, "gold_preproc": True}, {**reader, "gold_preproc": False}
+    wrapped = {"@readers": "mine.v1", "inner": of_texts}
+    assert reads_texts({"corpora": {"train": of_words, "dev": wrapped}})
+    # What is no reader may have a setting of that name
+    other = {**of_words, "augmenter": {"@augmenters": "mine.v1", "gold_preproc": False}}
+    assert not reads_texts({"corpora": {"train": other}})
+
+
+def test_the_words_of_readers_of_texts_are_compared_before_training(
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    recwarn: pytest.WarningsRecorder,
+) -> None:
+    data = Path(shutil.copytree(folder, tmp_path / "data"))
+    DocBin(docs=[Doc(Vocab(), words=["one-two"], spaces=[False])]).to_disk(data / "dev.spacy")
+    config = Config().from_disk(folder / "small.cfg", interpolate=False)
+    config["corpora"]["dev"]["gold_preproc"] = False
+    config.to_disk(data / "texts.cfg")
+
+    def stop(*_: object) -> None:
+        raise ValueError("[P000] stopped")
+
+    monkeypatch.setattr("spacy_psa.cli.reproduce.train_run", stop)
+    for name, told in (("small", False), ("texts", True)):
+        said = fail(data, tmp_path, systems=f"{name}={data / f'{name}.cfg'}")
+        warned = [str(recwarn.pop().message) for _ in range(len(recwarn))]
+        assert "[P000]" in said and any("[W445]" in text for text in warned) == told
 
 
 def test_systems_are_templates_variants_and_files(folder: Path) -> None:
