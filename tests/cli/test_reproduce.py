@@ -415,14 +415,16 @@ def test_the_words_of_readers_of_texts_are_compared_before_training(
     data = Path(shutil.copytree(folder, tmp_path / "data"))
     DocBin(docs=[Doc(Vocab(), words=["one-two"], spaces=[False])]).to_disk(data / "dev.spacy")
     config = Config().from_disk(folder / "small.cfg", interpolate=False)
-    config["corpora"]["dev"]["gold_preproc"] = False
-    config.to_disk(data / "texts.cfg")
+    for name in ("words", "texts"):
+        for part in ("train", "dev"):
+            config["corpora"][part]["gold_preproc"] = name == "words"
+        config.to_disk(data / f"{name}.cfg")
 
     def stop(*_: object) -> None:
         raise ValueError("[P000] stopped")
 
     monkeypatch.setattr("spacy_psa.cli.reproduce.train_run", stop)
-    for name, told in (("small", False), ("texts", True)):
+    for name, told in (("words", False), ("texts", True)):
         said = fail(data, tmp_path, systems=f"{name}={data / f'{name}.cfg'}")
         warned = [str(recwarn.pop().message) for _ in range(len(recwarn))]
         assert "[P000]" in said and any("[W445]" in text for text in warned) == told
