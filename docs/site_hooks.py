@@ -1,7 +1,8 @@
 """What the documentation site consists of: called by MkDocs (`make docs`).
 
 The pages lie where they do in the repository, so that relative links between them work in both. The
-site is that part of the repository; links to other files, such as configs, become plain text.
+site is that part of the repository; links to other files, such as configs, become plain text. To
+that comes the reference: a page for each folder of the package, with what docs/api.md lists.
 """
 
 import posixpath
@@ -24,6 +25,12 @@ CODE_OR_LINK = re.compile(
 FENCED = re.compile(r"(^```.*?^```$)", flags=re.DOTALL | re.MULTILINE)
 # Markdown in GitHub's dialect nests lists by two blanks, MkDocs' by four
 NESTED = re.compile(r"^((?: {2})+)(?=[-*] )", flags=re.MULTILINE)
+INDEX = "docs/api.md"
+# The folders in the index with what they are, and the names that they export
+FOLDER = re.compile(
+    r"^## `(spacy_psa\.(\w+))`\n\n([^\n]+)\n(.*?)(?=^## |\Z)", flags=re.DOTALL | re.M
+)
+EXPORTED = re.compile(r"(?<=^\| )`(\w+)`(?= \|)", flags=re.MULTILINE)
 
 
 def site_files() -> dict[str, Path]:
@@ -34,6 +41,21 @@ def site_files() -> dict[str, Path]:
         for path in sorted(found)
         if path.suffix not in LEFT_OUT
     }
+
+
+def reference(index: str) -> dict[str, str]:
+    """The pages on which mkdocstrings describes what the index lists."""
+    return {
+        f"docs/api/{folder}.md": "\n\n".join(
+            [f"# `{package}`", text, *(f"::: {package}.{name}" for name in EXPORTED.findall(rows))]
+        )
+        for package, folder, text, rows in FOLDER.findall(index)
+    }
+
+
+def link_names(index: str) -> str:
+    """Let the names in the index lead to their descriptions."""
+    return FOLDER.sub(lambda found: EXPORTED.sub(rf"[`\1`][{found[1]}.\1]", found[0]), index)
 
 
 def adapt(markdown: str, page: str, known: set[str]) -> str:
@@ -69,11 +91,15 @@ def on_files(files: Any, config: Any) -> Any:
             files.remove(file_)
     for name, path in site_files().items():
         files.append(File.generated(config, name, abs_src_path=str(path)))
+    for name, markdown in reference((ROOT / INDEX).read_text(encoding="utf8")).items():
+        files.append(File.generated(config, name, content=markdown))
     return files
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """Adapt a page when MkDocs has read it."""
+    if page.file.src_uri == INDEX:
+        markdown = link_names(markdown)
     return adapt(markdown, page.file.src_uri, set(site_files()))
 
 

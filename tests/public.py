@@ -34,9 +34,9 @@ INTRODUCTION = """\
 What may be imported from `spacy_psa`. Everything else is private and may change. Names are \
 imported from the folder that lists them, e.g. `from spacy_psa.inference import LinearChain`; most \
 folders import them only when they are asked for. Arguments, listed below each table, are \
-described in the docstrings, and those that a config may set in \
-[configuration.md](configuration.md). [crf.md](crf.md) shows the CRF and the layers without spaCy. \
-`spacy_psa.apply` is `apply` of `spacy_psa.scale`.
+described in the docstrings, which the site that `make docs` builds shows, and those that a \
+config may set in [configuration.md](configuration.md). [crf.md](crf.md) shows the CRF and the \
+layers without spaCy. `spacy_psa.apply` is `apply` of `spacy_psa.scale`.
 """
 
 
