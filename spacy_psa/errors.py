@@ -1025,7 +1025,7 @@ class Errors(metaclass=_Coded):
         "None of the {n} training examples for '{name}' has any tokens. Check the training corpus: "
         "all of its documents are empty."
     )
-    P437 = "The config is not valid: {problem}"
+    P437 = "The config{of} is not valid: {problem}"
     # Reduced precision (P440-P449)
     P440 = (
         "{what} has weights of reduced precision ({precision}), which cannot be trained. Train the "

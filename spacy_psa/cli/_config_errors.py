@@ -29,27 +29,30 @@ NO_SECTION = (
     "it has no section [{name}]. Create a config with `python -m spacy psa init-config`, or add "
     "missing sections with `python -m spacy init fill-config`."
 )
+IN_A_FILE = " If a file of yours registers it, name that file with --code."
 # A section may have any name, as variables do; one this similar is a typo.
 SLIP = 0.8
 
 
 @contextmanager
-def config_errors() -> Iterator[None]:
-    """Explain errors in a config, and suggest the nearest option."""
+def config_errors(path: object = None) -> Iterator[None]:
+    """Explain errors in a config, or in that of a pipeline, and suggest the nearest option."""
     try:
         yield
     except ValueError as error:
         problem = explain(error)
         if problem is None:
             raise
-        raise ValueError(Errors.P437.format(problem=problem)) from error
+        of = f" of '{path}'" if path else ""
+        raise ValueError(Errors.P437.format(of=of, problem=problem)) from error
 
 
 def check_sections(config: Mapping[str, Any]) -> None:
     """Check that a config has the sections that spaCy reads before filling in defaults."""
     for name in ("nlp", "training"):
         if name not in config:
-            raise ValueError(Errors.P437.format(problem=NO_SECTION.format(name=name)))
+            problem = NO_SECTION.format(name=name)
+            raise ValueError(Errors.P437.format(of="", problem=problem))
 
 
 def explain(error: ValueError) -> str | None:
@@ -67,11 +70,12 @@ def explain(error: ValueError) -> str | None:
     if match := UNREGISTERED.match(text):
         name, kind = match.groups()
         known = getattr(registry, kind).get_all()
-        return _unknown("registered function", name, known, f" in the registry '{kind}'")
+        where = f" in the registry '{kind}'"
+        return _unknown("registered function", name, known, where, IN_A_FILE)
     if match := NO_FACTORY.match(text):
         known = {name.rpartition(".")[2] for name in registry.factories.get_all()}
         known = {name for name in known if Language.has_factory(name)}
-        return _unknown("factory", match[1], known)
+        return _unknown("factory", match[1], known, hint=IN_A_FILE)
     if match := NO_COMPONENT.match(text):
         return _unknown("section of a component", match[1], match[2].split(", "))
     return None
@@ -95,10 +99,11 @@ def warn_of_unknown_settings(config: Mapping[str, Any]) -> None:
             warn(Warnings.W432.format(setting=f"[{name}]", suggestion=nearest))
 
 
-def _unknown(kind: str, name: str, known: Iterable[str], where: str = "") -> str:
+def _unknown(kind: str, name: str, known: Iterable[str], where: str = "", hint: str = "") -> str:
     options = sorted(known)
     # Only where nothing is near: there are more than a hundred functions
-    what = suggestion(name, options) or f" Choose one of: {', '.join(options)}."
+    near = suggestion(name, options)
+    what = near + hint if near else f"{hint} Choose one of: {', '.join(options)}."
     return f"There is no {kind} '{name}'{where}.{what}"
 
 

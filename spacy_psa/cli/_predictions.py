@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..disk import check_files, walk
 from ..errors import Errors
+from ._config_errors import config_errors
 from ._names import current_target
 from ._util import gpu_errors, read_docs
 
@@ -32,7 +33,8 @@ def load_pipeline(name: str | Path) -> Language:
 
     check_files(Path(name))
     _check_folder(Path(name))
-    return spacy.load(name)
+    with config_errors(name):
+        return spacy.load(name)
 
 
 def _check_folder(path: Path) -> None:

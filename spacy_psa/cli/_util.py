@@ -98,9 +98,24 @@ CheckpointOption = Annotated[
         "--checkpoint-every", help="Steps between checkpoints; by default, at each evaluation"
     ),
 ]
-CodeOption = Annotated[
-    Path | None,
-    typer.Option("--code", "-c", help="Python file with additional code (registered functions)"),
+
+
+def _import_code(ctx: typer.Context, path: Path | None) -> Path | None:
+    """Run the file that the user names, before the command looks at what may need it."""
+    if path is not None and not ctx.resilient_parsing:
+        from ..private_names import import_code
+
+        with user_errors():
+            import_code(path)
+    return path
+
+
+CODE_HELP = "Python file with additional code (registered functions)"
+# Of all commands that load a pipeline or a config
+CodeOption = Annotated[Path | None, typer.Option("--code", callback=_import_code, help=CODE_HELP)]
+# Where -c is not --component, as in `spacy train`
+TrainingCodeOption = Annotated[
+    Path | None, typer.Option("--code", "-c", callback=_import_code, help=CODE_HELP)
 ]
 # For commands that take options such as --training.max_steps 100
 WITH_OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}

@@ -16,6 +16,7 @@ from ._predictions import load_pipeline, use_gpu
 from ._tasks import FORMATS, ScoredSpan, Suggestion, replace_undecoded
 from ._util import (
     PREDICT,
+    CodeOption,
     ComponentOption,
     GpuOption,
     ModelArgument,
@@ -67,9 +68,10 @@ def annotate_cli(
         int, typer.Option("--nbest", "-k", help="Number of best labelings per text", min=1)
     ] = 1,
     gpu_id: GpuOption = -1,
+    code_path: CodeOption = None,
 ) -> None:
     """
-    Pre-label texts for an annotation tool, with the best labels and their probabilities.
+    Pre-label texts for an annotation tool. It gets the best labels and their probabilities.
 
     Uncertainty is the entropy over all labelings of a text, divided by its number of tokens. Both
     the entropy and the annotation effort grow with the length of a text; the entropy per token
@@ -172,9 +174,10 @@ def tag_cli(
         Path | None, typer.Option("--file", "-f", help="Text file with more texts, one per line")
     ] = None,
     gpu_id: GpuOption = -1,
+    code_path: CodeOption = None,
 ) -> None:
     """
-    Tag texts and print a table for each, with words, parts of speech, entities and other spans.
+    Tag texts and print a table for each. It has words, parts of speech, entities and other spans.
     """
     with user_errors():
         lines = [replace_undecoded(text) for text in texts or ()]

@@ -10,8 +10,10 @@ import typer
 
 from ..scale.bulk import BLOCK_SIZE, MAX_ERRORS, OPTIONS, apply
 from ..terminal import msg
+from ._config_errors import config_errors
 from ._util import (
     PREDICT,
+    CodeOption,
     GpuOption,
     ModelArgument,
     psa_cli,
@@ -75,9 +77,10 @@ def apply_cli(
         typer.Option("--max-errors", min=-1, help="Documents that may fail; -1 for any number"),
     ] = MAX_ERRORS,
     gpu_id: GpuOption = -1,
+    code_path: CodeOption = None,
 ) -> None:
     """
-    Annotate any number of texts: on this machine, or on a cluster with Ray.
+    Annotate any number of texts, here or on a Ray cluster.
 
     Each block of the input becomes a shard in the output folder, where manifest.jsonl lists the
     finished ones. The same command goes on with an interrupted run. Documents that fail are in
@@ -87,7 +90,7 @@ def apply_cli(
 
     signal.signal(signal.SIGTERM, _interrupt)
     keep_few_kernels()
-    with user_errors():
+    with user_errors(), config_errors(model):
         try:
             found = apply(
                 model,
@@ -103,6 +106,7 @@ def apply_cli(
                 block_size=block_size,
                 max_errors=None if max_errors < 0 else max_errors,
                 gpu_id=gpu_id,
+                code=code_path,
                 progress=True,
             )
         except KeyboardInterrupt:

@@ -17,6 +17,7 @@ from ._outputs import DRAWINGS, check_outputs, check_pipeline_folder, save_drawi
 from ._predictions import get_tagger, join_names, load_tagger, read_data, use_gpu, words_alone
 from ._util import (
     TRAIN,
+    CodeOption,
     ComponentOption,
     GpuOption,
     ModelArgument,
@@ -81,9 +82,10 @@ def calibrate_cli(
             "--bins", help="Number of bins in the calibration error and the diagram", min=1
         ),
     ] = 10,
+    code_path: CodeOption = None,
 ) -> None:
     """
-    Calibrate the probabilities of a psa_tagger: fit its temperature to held-out data.
+    Fit the probabilities of a psa_tagger to held-out data. What is fitted is its temperature.
 
     The pipeline predicts from the words of DEV, without its annotation. The quality of the
     probabilities is printed before and after. The best labels stay the same, unless the component

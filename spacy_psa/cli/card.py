@@ -13,7 +13,7 @@ from ..errors import Errors
 from ..terminal import msg
 from ._outputs import check_outputs, save_output
 from ._predictions import choose_layers, join_names, load_system, read_gold, use_gpu
-from ._util import TRAIN, GpuOption, atomic_path, check_writable, psa_cli, user_errors
+from ._util import TRAIN, CodeOption, GpuOption, atomic_path, check_writable, psa_cli, user_errors
 from .calibrate import predict
 from .evaluate import reports_of
 
@@ -47,10 +47,12 @@ def card_cli(
         typer.Option("--output", "-o", help="Further output file, .json or .md; repeatable"),
     ] = None,
     gpu_id: GpuOption = -1,
+    code_path: CodeOption = None,
 ) -> None:
     """
-    Write the model card of a pipeline, from its evaluation on test data: scores with intervals, the
-    quality of its probabilities, its weaknesses, its speed on this machine, and checksums.
+    Write the model card of a pipeline. It comes from an evaluation on test data: scores with
+    intervals, the quality of the probabilities, weaknesses, the speed on this machine, and
+    checksums.
 
     The card becomes the notes in the pipeline's meta.json. spacy package adds them to the README of
     the package, below the description, sources, licence and labels.

@@ -38,7 +38,7 @@ def check_cli(
     ] = False,
 ) -> None:
     """
-    Compare the size of a converted corpus with the published figures.
+    Compare the size of a corpus with the published figures.
 
     The command lists all differences, and fails if there are any. It takes into account if
     publications count differently (e.g. include -DOCSTART- lines).
@@ -69,7 +69,7 @@ def require_cli(
     corpus: Annotated[str, typer.Option("--corpus", "-c", help="Name of the corpus")],
 ) -> None:
     """
-    Check that the files of a licensed corpus exist, or explain where to get them.
+    Check that the files of a licensed corpus exist. If not, it explains where to get them.
     """
     with user_errors():
         require(paths, corpus=corpus)

@@ -15,6 +15,7 @@ from ._outputs import check_outputs, save_output, title_names
 from ._predictions import System, choose_layers, load_system, read_gold, use_gpu
 from ._util import (
     PREDICT,
+    CodeOption,
     ConfidenceOption,
     GivenOption,
     GpuOption,
@@ -90,10 +91,11 @@ def compare_cli(
         typer.Option("--output", "-o", help="Output file, .json or .md; repeatable"),
     ] = None,
     gpu_id: GpuOption = -1,
+    code_path: CodeOption = None,
 ) -> None:
     """
-    Compare two systems: the difference of their scores, its confidence interval and p-values, and
-    the sentences in which they differ, side by side.
+    Test whether two systems differ, and show where. It prints the difference of their scores, its
+    confidence interval and p-values, and the sentences in which they differ, side by side.
 
     The p-value is the probability of a difference at least as large, in either direction, between
     equally good systems.

@@ -14,6 +14,7 @@ from ._outputs import check_files, save_output
 from ._predictions import choose_tagger, load_pipeline, use_gpu, words_alone
 from ._util import (
     PREDICT,
+    CodeOption,
     ComponentOption,
     GpuOption,
     ScoresOption,
@@ -61,9 +62,10 @@ def conlleval_cli(
     component: ComponentOption = None,
     output_path: ScoresOption = None,
     gpu_id: GpuOption = -1,
+    code_path: CodeOption = None,
 ) -> None:
     """
-    Score predictions as the CoNLL evaluation script does, and print the same table.
+    Score predictions as the CoNLL evaluation script does. It prints the same table.
 
     A pipeline predicts from the words of GOLD, without its annotation. Spans and entities are
     scored as BIO tags, to which the accuracy refers. For tag and pos, each token is a phrase; for

@@ -99,7 +99,7 @@ def convert_cli(
     ] = None,
 ) -> None:
     """
-    Convert corpora, or exports of annotation tools, to a DocBin (.spacy).
+    Convert corpora, or annotation tools' exports, to .spacy.
 
     Parts of speech become token.tag_ or token.pos_, chunks become spans in doc.spans, named
     entities become doc.ents, and predicates with their arguments become groups in doc.spans. Tags

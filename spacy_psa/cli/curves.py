@@ -11,6 +11,7 @@ from ..terminal import msg
 from ._outputs import DRAWINGS, check_outputs, save_image, title_names
 from ._util import (
     LOOK,
+    CodeOption,
     ComponentOption,
     DrawingOption,
     atomic_path,
@@ -43,7 +44,7 @@ def curves_cli(
     start: Annotated[float, typer.Option("--from", help="First epoch or step to show")] = 0.0,
 ) -> None:
     """
-    Plot training curves: the development score and the loss of one or more runs.
+    Plot the scores and losses of one or more training runs.
     """
     with user_errors():
         curves(runs, output_paths, score=score, by=by, start=start)
@@ -108,9 +109,10 @@ def labels_cli(
             "--align", "-a", help="Alignment: procrustes, or last (plane of the last pipeline)"
         ),
     ] = "procrustes",
+    code_path: CodeOption = None,
 ) -> None:
     """
-    Draw a two-dimensional map of the labels, for one pipeline or several side by side.
+    Draw a map of the labels of one or more pipelines. Those of several are side by side.
     """
     with user_errors():
         draw_labels(paths, output_path, component=component, method=method, align=align)

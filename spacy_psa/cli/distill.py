@@ -26,6 +26,7 @@ from ._util import (
     TRAIN,
     WITH_OVERRIDES,
     CheckpointOption,
+    CodeOption,
     GpuOption,
     ResumeOption,
     gpu_errors,
@@ -72,10 +73,7 @@ def distill_cli(
     words: Annotated[
         bool, typer.Option("--words", help="The texts are tokens apart by blanks")
     ] = False,
-    code_path: Annotated[
-        Path | None,
-        typer.Option("--code", help="Python file with additional code (registered functions)"),
-    ] = None,
+    code_path: CodeOption = None,
     component: Annotated[
         str | None, typer.Option("--component", "-c", help="The student's component")
     ] = None,
@@ -100,16 +98,15 @@ def distill_cli(
     use_gpu: GpuOption = -1,
 ) -> None:
     """
-    Train a pipeline on the probabilities that a teacher gives to the labels of texts, annotated or
-    not. The teacher runs once: its probabilities are kept in OUTPUT/teacher. Training is that of
-    `psa train` with OUTPUT/distill.cfg. To override settings of the config, use options such as
-    --training.max_steps 100.
+    Train a pipeline on what a teacher says of texts. It gives probabilities to their labels,
+    whether or not they are annotated. The teacher runs once: its probabilities are kept in
+    OUTPUT/teacher. Training is that of `psa train` with OUTPUT/distill.cfg. To override settings of
+    the config, use options such as --training.max_steps 100.
     """
     from ..distillation.filling import Settings
-    from ..private_names import config_overrides, import_code
+    from ..private_names import config_overrides
 
     overrides = config_overrides(ctx.args)
-    import_code(code_path)
     with user_errors():
         distill(
             [teacher, *(ensemble or ())],

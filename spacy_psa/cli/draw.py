@@ -3,17 +3,19 @@ what it computes for a text.
 """
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import Errors
 from ..terminal import msg
+from ._config_errors import config_errors
 from ._outputs import DRAWINGS, check_outputs, save_drawing, save_image, title_names
 from ._predictions import choose_component, use_gpu
 from ._tasks import replace_undecoded
 from ._util import (
     LOOK,
+    CodeOption,
     ComponentOption,
     DrawingOption,
     GpuOption,
@@ -24,6 +26,9 @@ from ._util import (
     user_errors,
 )
 
+if TYPE_CHECKING:
+    from thinc.api import Config
+
 
 @psa_cli.command("draw", rich_help_panel=LOOK)
 def draw_cli(
@@ -32,9 +37,10 @@ def draw_cli(
     ],
     output_path: DrawingOption,
     component: ComponentOption = None,
+    code_path: CodeOption = None,
 ) -> None:
     """
-    Draw a diagram of a component's model: its blocks and settings, from words to labels.
+    Draw a diagram of a component's model. It has the blocks and settings, from words to labels.
     """
     with user_errors():
         name = draw(config_path, output_path, component=component)
@@ -64,6 +70,7 @@ def draw(config_path: Path, output_path: Path, *, component: str | None = None) 
     # Other components are drawn as well, if they are named
     fitting = with_model if component in with_model else ours or with_model
     name = choose_component(path, fitting, component, "with a model", names)
+    check_component(config, name, path)
     model = components[name]["model"]
     blocks = [
         f"{key}: {block['@architectures']}" for key, block in model.items() if _is_block(block)
@@ -71,6 +78,20 @@ def draw(config_path: Path, output_path: Path, *, component: str | None = None) 
     intro = f"The model of '{name}', from words to labels. {'; '.join(blocks)}"
     save_drawing(output_path, draw_model(model, name), f"Model of {name}", intro=intro)
     return name
+
+
+def check_component(config: "Config", name: str, path: Path) -> None:
+    """Check the settings of a component as training does, without corpus or initialization. Its
+    language plays no part, and may need another package."""
+    from spacy.util import load_model_from_config
+
+    with config_errors(path):
+        try:
+            block = config.interpolate()["components"][name]
+        except ValueError as err:
+            raise ValueError(Errors.P251.format(path=path, problem=err)) from err
+        alone = {"nlp": {"lang": "xx", "pipeline": [name]}, "components": {name: block}}
+        load_model_from_config(alone, auto_fill=True)
 
 
 def _is_block(value: Any) -> bool:
@@ -84,10 +105,11 @@ def lattice_cli(
     output_path: DrawingOption,
     component: ComponentOption = None,
     gpu_id: GpuOption = -1,
+    code_path: CodeOption = None,
 ) -> None:
     """
-    Draw the lattice of a sentence: its tokens, their possible tags, and the probabilities of tags
-    and of transitions between them. The best path is highlighted.
+    Draw the lattice of a sentence's labels. It has the tokens, their possible tags, and the
+    probabilities of tags and of transitions between them. The best path is highlighted.
     """
     with user_errors():
         use_gpu(gpu_id)
@@ -145,10 +167,11 @@ def attend_cli(
         int, typer.Option("--tokens", "-n", help="Number of tokens to draw, from the first", min=1)
     ] = 32,
     gpu_id: GpuOption = -1,
+    code_path: CodeOption = None,
 ) -> None:
     """
-    Draw the internals of a model: attention, gates, positional biases, labels layer by layer and
-    transitions.
+    Draw the internals of a model, such as attention. Others are gates, positional biases, labels
+    layer by layer and transitions.
     """
     with user_errors():
         use_gpu(gpu_id)

@@ -15,6 +15,7 @@ from ._outputs import check_outputs, save_output, show_command, title_names
 from ._predictions import choose_layers, join_names, load_system, read_data, read_gold, use_gpu
 from ._util import (
     PREDICT,
+    CodeOption,
     ConfidenceOption,
     GivenOption,
     GpuOption,
@@ -85,10 +86,11 @@ def evaluate_cli(
         typer.Option("--output", "-o", help="Output file, .json, .md or .html; repeatable"),
     ] = None,
     gpu_id: GpuOption = -1,
+    code_path: CodeOption = None,
 ) -> None:
     """
-    Evaluate predictions: scores with confidence intervals, by label, sentence length, vocabulary
-    and complexity of categories, confusions, and the worst sentences.
+    Evaluate predictions: scores, intervals and errors. Scores are shown by label, sentence length,
+    vocabulary and complexity of categories, with confusions and the worst sentences.
 
     The pipeline predicts from the words of DATA, without its annotation; several files are
     evaluated as one. Units are counted as by the CoNLL script, semantic roles as by the CoNLL-2005

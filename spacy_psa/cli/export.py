@@ -106,7 +106,7 @@ def export_cli(
     chunks_key: ChunksKeyOption = "chunks",
 ) -> None:
     """
-    Write the annotation of a DocBin (.spacy) in a column format.
+    Write the annotation of a .spacy file in columns.
 
     Missing annotation is written as the format's placeholder: -, _, * or O. Tokens of white space
     are left out, and counted. If anything else cannot be written, existing outputs are left

@@ -196,7 +196,7 @@ def treebank_cli(
     url: Annotated[str, typer.Option("--url", "-u", help="URL of the treebank repositories")] = URL,
 ) -> None:
     """
-    Get the treebank used in papers for a language, from Universal Dependencies 2.2.
+    Get the treebank used in papers for a language. It is from Universal Dependencies 2.2.
 
     Files with a known checksum are verified. Existing files are kept.
     """

@@ -144,7 +144,7 @@ def init_config_cli(
     ] = False,
 ) -> None:
     """
-    Write a config for psa train, with the network of a paper, for a target. The training is what
+    Write a config for a system and a target. The network is that of a paper. The training is what
     experiments found best for a corpus of that size or, with --recipe paper, the paper's.
 
     Comments in the config give the source of its values. All of them can be changed, in the file

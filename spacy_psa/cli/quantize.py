@@ -24,6 +24,7 @@ from ._predictions import (
 )
 from ._util import (
     TRAIN,
+    CodeOption,
     ComponentOption,
     FolderOption,
     ForceOption,
@@ -61,9 +62,11 @@ def quantize_cli(
     ] = None,
     force: ForceOption = False,
     gpu_id: GpuOption = -1,
+    code_path: CodeOption = None,
 ) -> None:
     """
-    Reduce the precision of a pipeline's networks: half the size, and faster for some on a CPU.
+    Reduce the precision of a pipeline's networks. It takes half the size, and some are faster on a
+    CPU.
 
     MODEL is not modified. The copy is a regular pipeline, but cannot be trained. Decoding is still
     in full precision. Only CPUs with bfloat16 instructions (avx512_bf16 or AMX) are faster; use
@@ -138,9 +141,10 @@ def srl_ensemble_cli(
     output_path: FolderOption,
     name: ComponentOption = None,
     force: ForceOption = False,
+    code_path: CodeOption = None,
 ) -> None:
     """
-    Combine several pipelines into one that labels semantic roles with all of their models.
+    Combine several pipelines for roles into one. It labels semantic roles with all of their models.
 
     It averages the label probabilities of the models. Everything else comes from the first
     pipeline. The models must have the same labels and vectors; train them with different seeds.

@@ -31,6 +31,7 @@ from ._reproduction_scores import score_run, write_environment
 from ._training_files import check_vectors_folder, reads_texts
 from ._util import (
     UNSET,
+    CodeOption,
     GpuOption,
     LangOption,
     atomic_path,
@@ -91,9 +92,10 @@ def reproduce_cli(
         "training/reproduce"
     ),
     gpu_id: GpuOption = -1,
+    code_path: CodeOption = None,
 ) -> None:
     """
-    Train systems with several seeds on a corpus, and score the best epoch of each.
+    Train systems with several seeds, and score each. What is scored is the best epoch.
 
     Results are saved after each run. To resume, repeat the same command: finished runs are not
     trained again unless their config or data has changed.
@@ -237,8 +239,8 @@ def results_cli(
     ] = Path("docs/results.md"),
 ) -> None:
     """
-    Write a summary of our results, and in a folder of its name a page for each paper, with its
-    tables and our figures.
+    Write the papers' tables with our results. There is a summary and, in a folder of its name, a
+    page for each paper.
 
     Cells without a result say what they need. If several results have the same system, training
     and seed, the last one is used.

@@ -20,6 +20,7 @@ from ._predictions import (
 )
 from ._util import (
     PREDICT,
+    CodeOption,
     ComponentOption,
     GpuOption,
     ScoresOption,
@@ -73,9 +74,10 @@ def srl_eval_cli(
     component: ComponentOption = None,
     output_path: ScoresOption = None,
     gpu_id: GpuOption = -1,
+    code_path: CodeOption = None,
 ) -> None:
     """
-    Score semantic roles as the CoNLL-2005 evaluator does, and print the same table.
+    Score semantic roles as the CoNLL-2005 evaluator does. It prints the same table.
 
     A pipeline predicts from the words of GOLD, and from its predicates if configured to use given
     ones. As in srl-eval.pl, predicted predicates that are not in GOLD do not count.

@@ -30,9 +30,9 @@ from ._util import (
     TRAIN,
     WITH_OVERRIDES,
     CheckpointOption,
-    CodeOption,
     GpuOption,
     ResumeOption,
+    TrainingCodeOption,
     gpu_errors,
     psa_cli,
     user_errors,
@@ -71,7 +71,7 @@ def train_cli(
             "5,15,38, for epoch-5, epoch-15 and epoch-38"
         ),
     ] = "",
-    code_path: CodeOption = None,
+    code_path: TrainingCodeOption = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-V", "-VV", help="Display more information")
     ] = False,
@@ -93,7 +93,7 @@ def train_cli(
     """
     from spacy.util import logger
 
-    from ..private_names import config_overrides, import_code
+    from ..private_names import config_overrides
 
     if verbose:
         logger.setLevel(logging.DEBUG)
@@ -108,7 +108,6 @@ def train_cli(
                 arguments = _arguments(ctx)
                 launch(workers, ["-m", "spacy", "psa", "train", *arguments])
                 return
-    import_code(code_path)
     with user_errors():
         train(
             config_path,

@@ -26,9 +26,9 @@ from ._util import (
     DATA,
     UNSET,
     WITH_OVERRIDES,
-    CodeOption,
     FolderOption,
     LangOption,
+    TrainingCodeOption,
     atomic_path,
     one_output,
     psa_cli,
@@ -50,20 +50,19 @@ def vocabulary_cli(
     limit: Annotated[
         int | None, typer.Option("--limit", min=1, help="Maximum number of documents to read")
     ] = None,
-    code_path: CodeOption = None,
+    code_path: TrainingCodeOption = None,
 ) -> None:
     """
-    Count the words in the training corpus of a config, for training on a stream.
+    Count a corpus's words, for training on a stream. The corpus is the training corpus of a config.
 
     With max_epochs = -1, spaCy initializes components with the first 100 documents. The command
     reads the whole corpus once, and writes vocabulary.json, and the labels of each psa_tagger and
     psa_srl as `spacy init labels` does, for [initialize.components]. Use --limit for a reader that
     never ends. Settings can be overridden by options such as --paths.train train.spacy.
     """
-    from ..private_names import config_overrides, import_code
+    from ..private_names import config_overrides
 
     overrides = config_overrides(ctx.args)
-    import_code(code_path)
     with user_errors():
         n_docs, n_words = write_vocabulary(config_path, output_path, overrides, limit=limit)
     msg.good(f"Wrote {n_words:,} words of {n_docs:,} documents to {output_path / FILE}")
@@ -140,7 +139,7 @@ def vectors_cli(
     ] = 0,
 ) -> None:
     """
-    Convert a text file to spaCy vectors, unless they already exist or are not wanted.
+    Convert a text file to spaCy vectors. Not if they already exist or are not wanted.
 
     OUTPUT can be used as `[initialize] vectors`: null, a folder or an installed package.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -57,6 +58,7 @@ def apply(
     block_size: int = BLOCK_SIZE,
     max_errors: int | None = MAX_ERRORS,
     gpu_id: int = -1,
+    code: str | Path | None = None,
     progress: bool = False,
 ) -> Any:
     """Annotate texts: those of files, of a table, or of a Ray Dataset.
@@ -64,8 +66,8 @@ def apply(
     nlp (Union[Language, str, Path]): The pipeline, or its name or folder.
     source (Union[str, Path, Sequence, Table, DataFrame, Dataset]): With an output folder, the
         files, folders, patterns or URIs to read. Without, a pyarrow Table, pandas DataFrame or
-        `ray.data.Dataset`, of which the settings but `column`, `n_process`, `batch_size` and
-        `gpu_id` are not used.
+        `ray.data.Dataset`, of which the settings but `column`, `n_process`, `batch_size`,
+        `gpu_id` and `code` are not used.
     output (Optional[Union[str, Path]]): The output folder. If an earlier run was interrupted, this
         one goes on where it stopped.
     format (str): The format of the shards: "parquet", "jsonl" or "spacy".
@@ -80,6 +82,8 @@ def apply(
     block_size (int): The bytes of input for each shard, about.
     max_errors (Optional[int]): How many documents may fail; None for any number.
     gpu_id (int): The GPU, or -1 for the CPU. Each of Ray's actors has a GPU of its own.
+    code (Optional[Union[str, Path]]): The Python file that registers functions of yours, if the
+        pipeline has any: other processes import it. In this one, import it before.
     progress (bool): Whether to show a progress bar.
     RETURNS (Union[Summary, Table, DataFrame, Dataset]): With an output folder, what is in it now.
         Without, the source with the annotation in more columns; `error` says why a document failed.
@@ -97,12 +101,19 @@ def apply(
     if engine == "ray" or type(source).__module__.startswith("ray."):
         for package in ("ray", "pandas", "pyarrow"):  # `ray.data` imports all of them
             require(package, "The engine 'ray'", "ray")
+    file = None if code is None else os.path.abspath(code)
     if output is None:
         require("pyarrow", "Annotating a table", "scale")
         from .in_memory import apply_to_table
 
         return apply_to_table(
-            nlp, source, column, n_process=n_process, batch_size=batch_size, gpu_id=gpu_id
+            nlp,
+            source,
+            column,
+            n_process=n_process,
+            batch_size=batch_size,
+            gpu_id=gpu_id,
+            code=file,
         )
     if format == "parquet":
         require("pyarrow", "The format 'parquet' (unlike 'jsonl' and 'spacy')", "scale")
@@ -121,6 +132,7 @@ def apply(
         block_size=block_size,
         max_errors=max_errors,
         gpu_id=gpu_id,
+        code=file,
         progress=progress,
     )
     return apply_to_files(nlp, [str(path) for path in paths], str(output), settings)

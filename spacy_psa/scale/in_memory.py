@@ -27,13 +27,14 @@ def apply_to_table(
     n_process: int | None,
     batch_size: int | None,
     gpu_id: int,
+    code: str | None = None,
 ) -> Any:
     """Annotate a table or a Dataset."""
     kind = type(source).__name__
     if hasattr(source, "map_batches") and not isinstance(nlp, Language):
         from .ray_data import annotate_dataset
 
-        return annotate_dataset(str(nlp), source, column, n_process, batch_size, gpu_id)
+        return annotate_dataset(str(nlp), source, column, n_process, batch_size, gpu_id, code)
     if kind not in ("DataFrame", "Table"):
         raise ValueError(Errors.P517.format(kind=kind))
     if n_process not in (None, 1):

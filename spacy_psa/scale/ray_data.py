@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import ray
-import spacy
 from ray.data import ActorPoolStrategy, DataContext
 
 from ..errors import Errors
@@ -23,7 +22,14 @@ from .annotating import N_DOCS, Annotator
 from .blocks import Block
 from .in_memory import annotate_table
 from .shards import Entry
-from .work import Job, annotate_block, keep_few_kernels, load_annotator, use_gpu
+from .work import (
+    Job,
+    annotate_block,
+    keep_few_kernels,
+    load_annotator,
+    load_pipeline,
+    use_gpu,
+)
 
 _SECONDS = 10.0
 _OURS = re.compile(r"\[P\d{3}\] [^\n]*")
@@ -120,12 +126,15 @@ class TableWorker:
     column (str): The column of text.
     batch_size (Optional[int]): The number of documents in a batch.
     gpu_id (int): The GPU, or -1 for the CPU.
+    code (Optional[str]): The Python file with registered functions.
     """
 
-    def __init__(self, model: str, column: str, batch_size: int | None, gpu_id: int) -> None:
+    def __init__(
+        self, model: str, column: str, batch_size: int | None, gpu_id: int, code: str | None
+    ) -> None:
         keep_few_kernels()
         use_gpu(gpu_id)
-        self.annotator = Annotator.of(spacy.load(model), batch_size)
+        self.annotator = Annotator.of(load_pipeline(model, code), batch_size)
         self.column = column
 
     def __call__(self, table: Any) -> Any:
@@ -139,11 +148,12 @@ def annotate_dataset(
     n_actors: int | None,
     batch_size: int | None,
     gpu_id: int,
+    code: str | None,
 ) -> Any:
     """Annotate a Dataset."""
     return dataset.map_batches(
         TableWorker,
-        fn_constructor_args=(model, column, batch_size, gpu_id),
+        fn_constructor_args=(model, column, batch_size, gpu_id, code),
         batch_size=N_DOCS,
         batch_format="pyarrow",
         **_pool(n_actors, gpu_id),

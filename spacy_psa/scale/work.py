@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import spacy
+from spacy.language import Language
 
 from ..errors import Errors
 from .annotating import Annotator
@@ -38,6 +39,7 @@ class Settings:
     block_size: int
     max_errors: int | None
     gpu_id: int
+    code: str | None
     progress: bool
 
 
@@ -69,12 +71,20 @@ def keep_few_kernels() -> None:
     os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(N_KERNELS))
 
 
+def load_pipeline(model: str, code: str | None) -> Language:
+    """Load a pipeline in a worker, after the file that registers functions for it."""
+    if code is not None:
+        spacy.util.import_file("python_code", code)
+    return spacy.load(model)
+
+
 def load_annotator(job: Job) -> Annotator:
     """Load the pipeline in a worker."""
     keep_few_kernels()
     use_gpu(job.settings.gpu_id)
     try:
-        annotator = Annotator.of(spacy.load(job.model), job.settings.batch_size)
+        nlp = load_pipeline(job.model, job.settings.code)
+        annotator = Annotator.of(nlp, job.settings.batch_size)
     except Exception as error:
         reason = str(error).partition("\n")[0].rstrip(".")
         raise ValueError(Errors.P514.format(path=job.model, reason=reason)) from error

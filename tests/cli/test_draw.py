@@ -2,8 +2,13 @@ from pathlib import Path
 
 import pytest
 import spacy
+from spacy.tokens import Doc, DocBin
+from spacy.vocab import Vocab
+from thinc.api import Config
 
 from spacy_psa.cli.draw import draw
+
+from .commands import failure
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 
@@ -40,3 +45,38 @@ def test_broken_config_is_an_error(tmp_path: Path):
     (tmp_path / "broken.cfg").write_text("[components.x\n")
     with pytest.raises(ValueError, match=r"\[P251\].*broken.cfg"):
         draw(tmp_path / "broken.cfg", tmp_path / "m.svg")
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("model.encoder.recurrent", "hiden_width"),
+        ("model", "maks_length"),
+        ("", "tagret"),
+    ],
+)
+def test_a_misspelt_setting_is_an_error_as_in_training(tmp_path: Path, place: str, said: str):
+    right = {"hiden_width": "hidden_width", "maks_length": "max_length", "tagret": "target"}[said]
+    config = Config().from_disk(CONFIGS / "psa-ents.cfg", interpolate=False)
+    section = config["components"]["psa_tagger"]
+    for key in filter(None, place.split(".")):
+        section = section[key]
+    section[said] = section.pop(right)
+    config.to_disk(tmp_path / "a.cfg")
+    message = failure("psa", "draw", tmp_path / "a.cfg", "-o", tmp_path / "m.svg")
+    told = f"unexpected argument: '{said}'. Did you mean '{right}'?"
+    assert "[P437]" in message and told in message and "a.cfg" in message
+    assert not (tmp_path / "m.svg").exists()
+    paths = [f"--paths.{part}" for part in ("train", "dev")]
+    DocBin(docs=[Doc(Vocab(), words=["a"])]).to_disk(tmp_path / "a.spacy")
+    data = [word for path in paths for word in (path, tmp_path / "a.spacy")]
+    assert told in failure("psa", "train", tmp_path / "a.cfg", "-o", tmp_path / "out", *data)
+
+
+def test_an_unfilled_config_is_drawn(tmp_path: Path):
+    config = Config().from_disk(CONFIGS / "psa-ents.cfg", interpolate=False)
+    part = {key: config[key] for key in ("nlp", "components")}
+    del part["components"]["psa_tagger"]["model"]["decoder"]
+    part["nlp"] = {"lang": "ja", "pipeline": part["nlp"]["pipeline"]}
+    Config(part).to_disk(tmp_path / "a.cfg")
+    assert draw(tmp_path / "a.cfg", tmp_path / "m.svg") == "psa_tagger"

@@ -45,3 +45,18 @@ def test_help_is_that_of_the_option(words: tuple[str, ...]) -> None:
 def test_help_on_what_is_not_there_is_an_error() -> None:
     done = run("help", "trian")
     assert done.exit_code == 2 and "trian" in done.output
+
+
+@pytest.mark.parametrize("words", [(), ("paper",)])
+def test_every_summary_is_a_whole_sentence_in_80_columns(words: tuple[str, ...]) -> None:
+    """`spacy psa --help` is as wide as the terminal, at most 80 columns."""
+    for arguments in ((*words, "--help"), ("help", *words)):
+        listed = CliRunner().invoke(psa_cli, list(arguments), terminal_width=80).output
+        commands = get_command(paper_cli if words else psa_cli).commands.values()
+        lines = listed.splitlines()
+        for command in commands:
+            if not command.hidden:
+                (line,) = (line for line in lines if line.split()[:1] == [command.name])
+                summary = line.split(maxsplit=1)[1]
+                assert summary.endswith(".") and not summary.endswith("..."), line
+                assert len(line) <= 80
