@@ -72,12 +72,17 @@ def summary(report: Report) -> str:
     wholes = report.wholes
     if wholes is not None:
         counted[wholes.name] = wholes.gold
-    text = ", ".join(f"{n:,} {name}" for name, n in counted.items()) + "."
+    text = ", ".join(f"{n:,} {_singular(name) if n == 1 else name}" for name, n in counted.items())
+    text += "."
     if report.n_skipped:
         text += f" {report.n_skipped:,} documents without annotation were skipped."
     if wholes is not None and wholes.skipped:
         text += f" Predicted {wholes.name} not in the gold standard (ignored): {wholes.skipped:,}."
     return "\n".join(filter(None, [text, few_sentences(report.n_sentences, "intervals")]))
+
+
+def _singular(name: str) -> str:
+    return name[:-3] + "y" if name.endswith("ies") else name.removesuffix("s")
 
 
 def headline(reports: Sequence[Report]) -> str:

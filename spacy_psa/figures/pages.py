@@ -31,11 +31,13 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
     )
-    environment.tests["wide"] = _is_wide
+    environment.filters["breadth"] = _breadth
     return environment
 
 
-def _is_wide(svg: str) -> bool:
-    """Whether an image is a chart, which is shown as wide as the page, rather than a small map."""
+def _breadth(svg: str) -> str:
+    """The class of a chart, which is shown as wide as the page, or of several side by side, which
+    scroll sooner than they shrink; none of a small map."""
     found = re.search(r' width="([\d.]+)"', svg)
-    return found is not None and float(found[1]) >= WIDTH
+    width = float(found[1]) if found is not None else 0.0
+    return "chart row" if width >= 1.5 * WIDTH else "chart" if width >= WIDTH else ""

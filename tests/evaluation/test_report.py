@@ -116,6 +116,11 @@ def test_documents_without_annotation_are_counted():
     assert "2 documents without annotation" in summary(report)
 
 
+def test_one_of_a_kind_is_counted_in_the_singular():
+    report = evaluate([tagged("X", "X")], TAG, FEW, n_docs=1)
+    assert summary(report).startswith("1 document, 1 sentence, 1 token.")
+
+
 def test_everything_wrong_is_zero_and_not_undefined():
     report = evaluate([spanned("a", [(0, 1, "X")], [])] * 2, ENTS, FEW)
     assert report.scores == {"precision": 0, "recall": 0, "f1": 0, "accuracy": 0}

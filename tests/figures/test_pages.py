@@ -23,9 +23,15 @@ def test_a_summary_comes_first() -> None:
 def test_charts_are_as_wide_as_the_page_and_maps_as_they_are() -> None:
     assert re.findall(r"<figure[^>]*>", PAGE) == [
         '<figure class="chart">',
-        "<figure>",
+        '<figure class="">',
     ]
     assert re.search(r"\.chart svg \{ width: 100%;", PAGE)
+
+
+def test_charts_side_by_side_scroll_sooner_than_they_shrink() -> None:
+    page = render("plots.html.jinja", "", intro="", images=['<svg width="924"></svg>'], tables=[])
+    assert '<figure class="chart row">' in page
+    assert re.search(r"\.row svg \{ min-width: 50rem; \}", page)
 
 
 def test_numbers_are_aligned_to_the_right_and_texts_to_the_left() -> None:
