@@ -1095,6 +1095,10 @@ class Errors(metaclass=_Coded):
         "The Parquet file '{path}' is damaged or cut short: {reason}. Write or copy it again, or "
         "leave it out."
     )
+    P495 = (
+        "'{path}', line {line}: there is no key '{column}', nor in any of the first {n} objects. "
+        "The keys there: {keys}. Choose the one of the text with --column."
+    )
     P505 = (
         "'{path}' has no column of text '{column}'. Its columns of text: {options}. Choose one "
         "with --column."

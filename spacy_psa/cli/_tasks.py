@@ -64,7 +64,9 @@ def _read_json(path: Path, nlp: Language) -> Iterator[tuple[Doc, Record]]:
 
     for number, record in read_records(path):
         if not isinstance(record.get("text"), str):
-            raise malformed(path, number, 'there is no text under the key "text"')
+            keys = ", ".join(record) or "none"
+            problem = f'there is no text under the key "text" (its keys: {keys})'
+            raise malformed(path, number, problem)
         yield nlp.make_doc(record["text"]), record
 
 

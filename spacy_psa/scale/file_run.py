@@ -23,6 +23,7 @@ from .inputs import find_sources
 from .local import run_here, run_processes
 from .manifest import Manifest, open_manifest
 from .output_columns import VERSION
+from .reading import check_keys
 from .shards import Entry
 from .work import Job, Settings, check_failures, use_gpu
 
@@ -36,6 +37,7 @@ def apply_to_files(
     blocks = make_blocks(
         sources, settings.block_size, column=settings.column, whole_files=settings.whole_files
     )
+    check_keys(blocks, settings.column)
     in_here = settings.engine == "local" and (settings.n_process or 1) == 1
     if in_here:
         use_gpu(settings.gpu_id)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import Any
 
 from spacy.tokens import DocBin
@@ -18,6 +20,8 @@ from .inputs import read_errors
 
 MAX_BYTES = 1 << 24
 MAX_CHARACTERS = 1 << 20
+# If none of the first objects of a file has the key of the text, the key is wrong, not they
+N_CHECKED = 100
 _READ = 1 << 20
 _BOM = b"\xef\xbb\xbf"
 Words = tuple[list[str], list[bool]]
@@ -143,7 +147,9 @@ def _text_file(part: Part) -> Iterator[Record | Failure]:
 
 
 def _json_lines(part: Part, column: str) -> Iterator[Record | Failure]:
-    for name, line in _lines(part):
+    lines = _lines(part)
+    head = [] if part.start else _checked(lines, part.source.name, column)
+    for name, line in chain(head, lines):
         source, text = part.source.name, _decoded(part, name, line)
         if isinstance(text, Failure):
             yield text
@@ -168,6 +174,39 @@ def _json_lines(part: Part, column: str) -> Iterator[Record | Failure]:
             yield Failure(name, source, text, f"Malformed JSON: {error}")
         else:
             yield Record(name, source, content, meta)
+
+
+def check_keys(blocks: Iterable[Block], column: str) -> None:
+    """Check local files of JSON before anything is written. Opening each of those elsewhere would
+    take long: they are checked when they are read."""
+    for part in (part for block in blocks for part in block.parts):
+        if part.source.kind == ".jsonl" and not (part.start or part.source.root):
+            with suppress(*read_errors()):  # a failure, when it is read
+                _checked(_lines(part), part.source.name, column)
+
+
+def _checked(
+    lines: Iterator[tuple[str, bytes | None]], path: str, column: str
+) -> list[tuple[str, bytes | None]]:
+    """Read lines up to the first object with a key, which one of the first objects must have."""
+    head: list[tuple[str, bytes | None]] = []
+    keys: dict[int, list[str]] = {}
+    for number, (name, line) in enumerate(islice(lines, N_CHECKED), 1):
+        head.append((name, line))
+        try:
+            record = json.loads((line or b"").removeprefix(_BOM))
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(record, dict):
+            if column in record:
+                return head
+            keys[number] = list(record)
+    if keys:
+        first = next(iter(keys))
+        named = ", ".join(keys[first]) or "none"
+        about = {"path": path, "line": first, "column": column, "n": len(keys), "keys": named}
+        raise ValueError(Errors.P495.format(**about))
+    return head
 
 
 def _docbin(part: Part) -> Iterator[Record]:

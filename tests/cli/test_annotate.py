@@ -18,7 +18,7 @@ from spacy_psa.cli.annotate import annotate, annotate_cli
 from spacy_psa.pipeline.tagger import PSATagger
 
 from ..pipeline.conftest import NAME, WORDS, initialized_nlp, trained_nlp
-from .commands import run, succeed
+from .commands import failure, run, succeed
 
 TEXTS = [" ".join(words) for words in WORDS]
 
@@ -228,6 +228,14 @@ def test_malformed_lines_are_an_error_that_tells_where(
     assert result.exit_code == 1
     output = " ".join(result.output.split())
     assert "[P352]" in output and "texts.jsonl, line 3" in output
+
+
+def test_the_keys_are_named_where_none_is_that_of_the_text(tmp_path: Path, model: Path) -> None:
+    path = tmp_path / "texts.jsonl"
+    path.write_text('{"id": 1, "body": "Ann"}\n', encoding="utf8")
+    message = failure("psa", "annotate", model, path)
+    assert "[P352]" in message and 'the key "text" (its keys: id, body)' in message
+    assert "line 1" in message
 
 
 @pytest.mark.parametrize("content", ["", "\n  \n"])

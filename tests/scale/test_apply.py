@@ -403,3 +403,36 @@ def test_a_table_is_annotated_in_one_process(nlp: Language) -> None:
     table = pa.table({"text": SENTENCES[:1]})
     with pytest.raises(ValueError, match=r"P518.*Table.*n_process is 2"):
         spacy_psa.apply(nlp, table, n_process=2)
+
+
+@pytest.mark.parametrize("n_process", [1, 2])
+def test_a_key_that_no_object_has_is_one_error(model: Path, tmp_path: Path, n_process: int) -> None:
+    path, out = tmp_path / "a.jsonl", tmp_path / "out"
+    wrong = '{"id": 1, "body": "Ann ran"}'
+    path.write_text("\nx\n" + f"{wrong}\n" * 3, encoding="utf8")
+    settings = {"format": "jsonl", "max_errors": None, "n_process": n_process}
+    told = r"P495.*a\.jsonl', line 3: there is no key 'text'.*first 3 objects.*id, body\..*--column"
+    with pytest.raises(ValueError, match=told):
+        spacy_psa.apply(model, path, out, **settings)
+    assert not out.exists()
+    assert spacy_psa.apply(model, path, out, column="body", **settings).documents == 3
+    remote = path.as_uri()
+    with pytest.raises(ValueError, match=told.replace("a\\.jsonl", "file://.*a\\.jsonl")):
+        spacy_psa.apply(model, remote, tmp_path / "remote", **settings)
+
+
+@pytest.mark.parametrize(("n_before", "is_key"), [(99, True), (100, False)])
+def test_some_objects_may_lack_the_key(
+    nlp: Language, tmp_path: Path, n_before: int, is_key: bool
+) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"body": "Ann ran"}\n' * n_before + '{"text": "Bob ran"}', encoding="utf8")
+    settings = {"format": "jsonl", "max_errors": None}
+    if not is_key:
+        with pytest.raises(ValueError, match="P495"):
+            spacy_psa.apply(nlp, path, tmp_path / "out", **settings)
+        return
+    found = spacy_psa.apply(nlp, path, tmp_path / "out", **settings)
+    assert (found.documents, found.failed) == (1, n_before)
+    with pytest.raises(ValueError, match="P511"):
+        spacy_psa.apply(nlp, path, tmp_path / "few", format="jsonl", max_errors=5)
