@@ -108,6 +108,17 @@ def test_what_developers_need_is_not_published() -> None:
     assert "--group dev " in (ROOT / "Makefile").read_text(encoding="utf8")
 
 
+def test_a_wheel_has_all_files() -> None:
+    options = setup()
+    # With it, setuptools warns of each folder without modules, such as those of the templates
+    assert not options["options"].getboolean("include_package_data")
+    package = ROOT / "spacy_psa"
+    patterns = options["options.package_data"]["spacy_psa"].split(",")
+    found = {path for pattern in patterns for path in package.glob(pattern.strip())}
+    files = {path for path in package.rglob("*") if path.is_file()}
+    assert found == {path for path in files if path.suffix not in (".py", ".pyc")}
+
+
 def test_a_source_distribution_has_all_files(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
