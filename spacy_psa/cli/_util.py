@@ -110,6 +110,18 @@ def _import_code(ctx: typer.Context, path: Path | None) -> Path | None:
     return path
 
 
+KeepOption = Annotated[
+    str,
+    typer.Option(
+        "--keep-epochs",
+        help="Epochs after which the pipeline is also kept in a folder of its own, such as "
+        "5,15,38, for epoch-5, epoch-15 and epoch-38",
+    ),
+]
+WorkersOption = Annotated[
+    int | None,
+    typer.Option("--workers", help="Processes that share each batch; on GPUs, each has its own"),
+]
 CODE_HELP = "Python file with additional code (registered functions)"
 # Of all commands that load a pipeline or a config
 CodeOption = Annotated[Path | None, typer.Option("--code", callback=_import_code, help=CODE_HELP)]

@@ -28,7 +28,9 @@ from ._util import (
     CheckpointOption,
     CodeOption,
     GpuOption,
+    KeepOption,
     ResumeOption,
+    WorkersOption,
     gpu_errors,
     psa_cli,
     user_errors,
@@ -95,7 +97,9 @@ def distill_cli(
     ] = None,
     resume: ResumeOption = False,
     checkpoint_every: CheckpointOption = None,
+    keep_epochs: KeepOption = "",
     use_gpu: GpuOption = -1,
+    workers: WorkersOption = None,
 ) -> None:
     """
     Train a pipeline on what a teacher says of texts. It gives probabilities to their labels,
@@ -125,7 +129,10 @@ def distill_cli(
             overrides=overrides,
             resume=resume,
             checkpoint_every=checkpoint_every,
+            keep_epochs=keep_epochs,
             use_gpu=use_gpu,
+            workers=workers or 1,
+            code_path=code_path,
         )
 
 
@@ -147,9 +154,13 @@ def distill(
     overrides: dict[str, Any] | None = None,
     resume: bool = False,
     checkpoint_every: int | None = None,
+    keep_epochs: str = "",
     use_gpu: int = -1,
+    workers: int = 1,
+    code_path: Path | None = None,
 ) -> None:
-    """Fill the cache, write the config, and train."""
+    """Fill the cache, write the config, and train, in this process or in several workers. Those
+    import the file of code."""
     from spacy.util import load_config
 
     from ..distillation.blocks_on_disk import Cache
@@ -157,9 +168,13 @@ def distill(
     from ..distillation.known_words import warn_of_other_words
     from ..distillation.teachers import Teacher, check_alike, check_target
     from ..private_names import setup_gpu, show_validation_error
+    from ..training.ranks.launch import check_workers, launch
     from ._predictions import load_pipeline
-    from .train import train
+    from .train import parse_epochs, train
 
+    epochs = parse_epochs(keep_epochs)
+    if workers != 1:
+        check_workers(workers)
     check_value("--gold-share", gold_share, lambda share: 0.0 <= share <= 1.0, "from 0 to 1")
     if not config_path.is_file():
         raise ValueError(Errors.P109.format(path=config_path))
@@ -210,7 +225,27 @@ def distill(
     with atomic_path(path) as temporary:
         config.to_disk(temporary)
     msg.info(f"The config of the training: {path}")
-    train(path, output, resume=resume, checkpoint_every=checkpoint_every, use_gpu=use_gpu)
+    del loaded  # its memory
+    if workers == 1:
+        train(
+            path,
+            output,
+            resume=resume,
+            checkpoint_every=checkpoint_every,
+            keep_epochs=epochs,
+            use_gpu=use_gpu,
+        )
+        return
+    given = {
+        "--output": output,
+        "--checkpoint-every": checkpoint_every,
+        "--keep-epochs": keep_epochs,
+        "--gpu-id": use_gpu,
+        "--code": code_path,
+    }
+    options = [word for pair in given.items() if pair[1] not in (None, "") for word in pair]
+    command = ["psa", "train", path, *options, *(["--resume"] if resume else [])]
+    launch(workers, ["-m", "spacy", *map(str, command)])
 
 
 def _student(path: Path, config: Config, component: str | None) -> tuple[str, str]:

@@ -31,8 +31,10 @@ from ._util import (
     WITH_OVERRIDES,
     CheckpointOption,
     GpuOption,
+    KeepOption,
     ResumeOption,
     TrainingCodeOption,
+    WorkersOption,
     gpu_errors,
     psa_cli,
     user_errors,
@@ -64,22 +66,13 @@ def train_cli(
     ],
     resume: ResumeOption = False,
     checkpoint_every: CheckpointOption = None,
-    keep_epochs: Annotated[
-        str,
-        typer.Option(
-            help="Epochs after which the pipeline is also kept in a folder of its own, such as "
-            "5,15,38, for epoch-5, epoch-15 and epoch-38"
-        ),
-    ] = "",
+    keep_epochs: KeepOption = "",
     code_path: TrainingCodeOption = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-V", "-VV", help="Display more information")
     ] = False,
     use_gpu: GpuOption = -1,
-    workers: Annotated[
-        int | None,
-        typer.Option(help="Processes that share each batch; on GPUs, each has its own"),
-    ] = None,
+    workers: WorkersOption = None,
     timeout: Annotated[
         float,
         typer.Option(min=1.0, help="Seconds to wait for another of these processes"),

@@ -6,13 +6,16 @@ import gzip
 import json
 import shlex
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import spacy
 import torch
+from numpy.typing import NDArray
 from spacy.tokens import Doc, DocBin
 from spacy.util import load_config, registry
 from thinc.api import Config
@@ -25,7 +28,15 @@ from spacy_psa.inference.edge_marginals import EdgeMarginals
 from spacy_psa.pipeline.teaching import Teaching
 
 from ..documentation import ROOT, code_blocks
-from ..pipeline.conftest import NAME, WORDS, gold_doc, make_docs, tiny_model, trained_nlp
+from ..pipeline.conftest import (
+    NAME,
+    WORDS,
+    gold_doc,
+    make_docs,
+    tagger_of,
+    tiny_model,
+    trained_nlp,
+)
 from .commands import contents, plain, run, succeed
 
 TARGET = "ents"
@@ -284,3 +295,30 @@ def test_the_commands_of_the_page(
             line = [word if word != "wheel" else "none" for word in line]
         succeed(*line, *short)
     assert Path("en_student-0.0.0", "setup.py").exists()
+
+
+def test_workers_learn_what_one_process_does(folder: Path, tmp_path: Path) -> None:
+    """They run `psa train` with the config that `psa distill` writes."""
+    words = ["psa", "distill", folder / "teacher", folder / "student.cfg", "--words"]
+    words += ["--texts", folder / "texts.txt.gz", "--keep-epochs", "1", "--training.dropout", "0"]
+    words += STEPS
+    succeed(*words, "-o", tmp_path / "one")
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            *map(str, ("spacy", *words, "--workers", 2, "-o", tmp_path / "two")),
+        ],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert all((tmp_path / name / "epoch-1").is_dir() for name in ("one", "two"))
+    one, two = (probabilities(tmp_path / name) for name in ("one", "two"))
+    np.testing.assert_allclose(two, one, atol=1e-4)
+
+
+def probabilities(output: Path) -> NDArray[np.float64]:
+    """The probabilities of all labels of a sentence, by the last pipeline of a training."""
+    nlp = spacy.load(output / "model-last")
+    return tagger_of(nlp).marginals([Doc(nlp.vocab, words=WORDS[1])])[0]
