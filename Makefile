@@ -12,7 +12,7 @@ PYTHONS ?= python3.10 python3.11 python3.12 python3.13 python3.14
 # slower.
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: demo test nightly test-matrix lint coverage mutation docs clean
+.PHONY: demo test nightly test-matrix test-curated lint coverage mutation docs clean
 
 demo: $(READY)
 	$(BIN)/python -m spacy project run all
@@ -38,6 +38,15 @@ test-matrix:
 				VERSIONS=tests/matrix/$$versions.txt || exit 1; \
 		done; \
 	done
+	$(MAKE) test-curated
+
+# Tests a component on spacy-curated-transformers, in an environment of its own.
+test-curated: export OMP_NUM_THREADS = 1
+test-curated:
+	$(MAKE) .venv-curated/.ready VENV=.venv-curated VERSIONS=tests/matrix/curated.txt
+	.venv-curated/bin/python -m pip install --quiet --constraint constraints.txt \
+		--requirement tests/matrix/curated.txt
+	.venv-curated/bin/python -m pytest tests/pipeline/tagger/test_curated.py $(PYTEST_ARGS)
 
 # Reports lines that no test runs.
 coverage: $(READY)

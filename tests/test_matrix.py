@@ -83,6 +83,14 @@ def test_the_same_versions_of_python_are_named_everywhere() -> None:
         assert f"Python {found[0]} to {found[-1]}" in (ROOT / name).read_text(encoding="utf8")
 
 
+def test_the_curated_transformers_are_those_of_the_documentation() -> None:
+    text = (ROOT / "docs" / "transformers.md").read_text(encoding="utf8")
+    version = pinned("curated", pythons()[-1])["spacy-curated-transformers"]
+    assert re.search(rf"spacy-curated-transformers.*releases [\d. and]*{version} load", text)
+    for name in ("Makefile", ".github/workflows/ci.yml"):
+        assert "test-curated" in (ROOT / name).read_text(encoding="utf8")
+
+
 def test_makefile_installs_each_of_them() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf8")
     for path in MATRIX.glob("*.txt"):
