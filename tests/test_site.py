@@ -79,7 +79,9 @@ def test_lists_are_nested_for_mkdocs(hooks: ModuleType) -> None:
 def test_nothing_comes_from_other_sites() -> None:
     assert SITE["theme"]["font"] is False and SITE["strict"] is True
     assert {"search", "offline"} <= {name for name in SITE["plugins"] if isinstance(name, str)}
-    assert not {"extra_css", "extra_javascript"} & set(SITE)
+    assert "extra_javascript" not in SITE
+    assert [path for path in SITE["extra_css"] if not (ROOT / path).is_file()] == []
+    assert "url(" not in (ROOT / "docs" / "assets" / "site.css").read_text(encoding="utf8")
 
 
 def test_the_citation_has_the_five_papers() -> None:
