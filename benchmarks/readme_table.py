@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .recipes_page import TITLES, Result, describe
+from .recipes_peers import PEERS
 from .report import table, with_section
 from .systems import RESULTS, ROOT
 
@@ -19,8 +20,8 @@ SYSTEMS = (
     ("`psa`", "psa", "psa"),
     ("`bilstm-crf`", "bilstm-crf", "bilstm-crf"),
     ("spaCy's `ner`", "spacy", "ner"),
-    ("stanza", None, "stanza"),
-    ("flair", None, "flair"),
+    ("stanza", "stanza", "stanza"),
+    ("flair", "flair", "flair"),
 )
 CORPORA = ("wnut17", "ncbi")
 SPEEDS = {
@@ -66,9 +67,9 @@ def make_table(results: Path) -> list[str]:
     return [*table(header, rows), "", f"{about_accuracy(runs)} {about_speed(speeds)}"]
 
 
-def trainings(folder: Path) -> dict[tuple[str, str | None], list[Result]]:
+def trainings(folder: Path) -> dict[tuple[str, str], list[Result]]:
     """RETURNS (Dict): The trainings on whole corpora with vectors, by corpus and system."""
-    found: dict[tuple[str, str | None], list[Result]] = {}
+    found: dict[tuple[str, str], list[Result]] = {}
     for path in sorted(folder.glob("*.json")):
         result = json.loads(path.read_text(encoding="utf8"))
         known = result["system"] in {trained for _, trained, _ in SYSTEMS}
@@ -94,7 +95,19 @@ def about_accuracy(runs: list[Result]) -> str:
     )
     if any(run["cut"] for run in runs):
         text += "\\*: cut short before training stopped by itself, so it may be too low. "
-    return text + "stanza and flair were only timed."
+    return text + about_toolkits([run for run in runs if run["system"] in PEERS])
+
+
+def about_toolkits(runs: list[Result]) -> str:
+    """RETURNS (str): A sentence on what other toolkits were trained with."""
+    missing = [name for name in PEERS if name not in {run["system"] for run in runs}]
+    text = f"{' and '.join(missing)}: only timed. " if missing else ""
+    if not runs:
+        return text.rstrip()
+    text += "stanza and flair: their own training scripts, without language models of characters"
+    if stopped := [run["best"]["seconds"] for run in runs if not run["ended"]]:
+        text += f", stopped after {max(stopped) / 60:.0f} minutes if they had not ended"
+    return text + "."
 
 
 def about_speed(speeds: dict[str, Any]) -> str:

@@ -7,8 +7,9 @@ process of its own with one thread, which stops by its own early stopping, after
 processor time, or with the benchmark after `--minutes`. What is finished is not trained again, so
 the matrix can be computed in several runs. `psa` and `bilstm-crf` are trained by
 `psa init-config`; `spacy` is spaCy's `ner` (for entities and chunks) or `tagger`, by
-`spacy init config --optimize accuracy`. All have the same vectors, and spaCy's own lookup by the
-written form finds them, since other forms of a word are added. French and Czech have none.
+`spacy init config --optimize accuracy`; `--systems stanza flair` trains theirs. All have the same
+vectors, and spaCy's own lookup by the written form finds them, since other forms of a word are
+added. French and Czech have none.
 """
 
 import argparse
@@ -29,6 +30,7 @@ from .cells import ENVIRONMENT
 from .recipes_cell import SPACY, Cell
 from .recipes_data import BROWN, CORPORA, cased_vectors, prepare, subset
 from .recipes_page import read_results, write_guide, write_page
+from .recipes_peers import PEERS
 from .recipes_variants import VARIANTS
 from .systems import RESULTS
 
@@ -117,7 +119,8 @@ def matrix(
     for size in sizes:
         for name in entities:
             for system in systems:
-                yield Cell(name, size, system, 0, False)
+                if system not in PEERS:
+                    yield Cell(name, size, system, 0, False)
     for seed in range(1, seeds):
         for name in ordered:
             for size in sizes:

@@ -2,19 +2,22 @@
 
     python -m benchmarks.recipes_cell SPECIFICATION.json
 
-The loop is spaCy's, as in `spacy train`, for all systems. Whenever the score on the development set
-is the best so far, the test set is scored as well: that is the pipeline a user would have. What is
-counted is the processor time of the updates alone, without evaluation.
+The loop is spaCy's, as in `spacy train`, for all systems but other toolkits. Whenever the score on
+the development set is the best so far, the test set is scored as well: that is the pipeline a user
+would have. What is counted is the processor time of the updates alone, without evaluation; for
+other toolkits, all of their training.
 """
 
 import base64
 import json
+import signal
 import sys
 import time
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -40,7 +43,8 @@ from spacy_psa.reproduction.papers import read_papers
 from .cells import write_result
 from .comparisons_variants import LONG
 from .machine import describe_machine
-from .recipes_data import CHUNKS, CORPORA
+from .recipes_data import CHUNKS, CORPORA, PARTS, read
+from .recipes_peers import PEERS, Limit, predicted, train_peer
 from .recipes_variants import VARIANTS
 from .systems import SCORES
 
@@ -99,9 +103,12 @@ def main() -> None:
     torch.set_num_threads(1)
     given = json.loads(Path(sys.argv[1]).read_text(encoding="utf8"))
     cell, files = Cell(**given["cell"]), {k: Path(v) for k, v in given["files"].items()}
-    config = make(cell, files)
-    clock = Clock(given["seconds"], given["until"])
-    result = {**asdict(cell), **train(config, files["test"], clock), "machine": describe_machine()}
+    seconds, until = given["seconds"], given["until"]
+    if cell.system in PEERS:
+        found = train_toolkit(cell, files, Limit(seconds, until - time.time()))
+    else:
+        found = train(make(cell, files), files["test"], Clock(seconds, until))
+    result = {**asdict(cell), **found, "machine": describe_machine()}
     write_result(Path(given["output"]), result, indent=None)
 
 
@@ -214,6 +221,39 @@ def train(config: Config, test: Path, clock: Clock) -> dict[str, Any]:
             break
     best = {**max(curve, key=lambda point: point["dev"]), "sentences": n_sentences, **best_units}
     return {"score": score, "ended": ended, "cut": cut, "best": best, "curve": curve}
+
+
+def train_toolkit(cell: Cell, files: dict[str, Path], limit: Limit) -> dict[str, Any]:
+    """Train another toolkit.
+
+    cell (Cell): The cell, with vectors.
+    files (Dict[str, Path]): train, dev, test and vectors.
+    limit (Limit): When to stop.
+    RETURNS (Dict[str, Any]): As of `train`, but the curve has one point.
+    """
+    component, score = COMPONENTS[CORPORA[cell.corpus].target]
+    if component != "ner" or "vectors" not in files:
+        raise SystemExit(f"{cell.system} is only trained on entities and chunks, with vectors.")
+    docs = {part: read(files[part]) for part in PARTS}
+    begun = time.process_time()
+    with TemporaryDirectory() as folder:
+        annotate, step = train_peer(
+            cell.system,
+            docs["train"],
+            docs["dev"],
+            files["vectors"],
+            cell.seed,
+            Path(folder),
+            limit,
+        )
+    seconds = round(time.process_time() - begun, 2)
+    examples = {part: predicted(annotate, docs[part]) for part in PARTS[1:]}
+    scores = {part: _percent(Scorer().score(found)[score]) for part, found in examples.items()}
+    point = {**scores, "step": step, "seconds": seconds}
+    units = pack_units(examples["test"], score)
+    best = {**point, "sentences": len(docs["train"]), "units": units}
+    ended, cut = limit.caught is None, limit.caught == signal.SIGALRM
+    return {"score": score, "ended": ended, "cut": cut, "best": best, "curve": [point]}
 
 
 class Keeping(Scorer):
