@@ -22,12 +22,27 @@ def _dropout(
     }
 
 
+def _updates(n: int) -> dict[str, Any]:
+    """Settings of a training of so many updates."""
+    return {
+        "training.max_steps": n,
+        "training.eval_frequency": n // 10,
+        "training.patience": max(3 * n // 10, 300),
+        "training.optimizer.learn_rate.warmup_steps": n // 10,
+        "training.optimizer.learn_rate.total_steps": n,
+    }
+
+
 # By name: what differs in words, and the settings; None for the recipe of the paper
 VARIANTS: dict[str, tuple[str, dict[str, Any] | None]] = {
     "paper": ("the paper's training and dropout: SGD, 0.015, 40 epochs", None),
     "rate-0.0005": ("rate 0.0005", {_RATE: 0.0005}),
     "rate-0.001": ("rate 0.001", {_RATE: 0.001}),
     "rate-0.004": ("rate 0.004", {_RATE: 0.004}),
+    "updates-300": ("300 updates", _updates(300)),
+    "updates-360": ("360 updates", _updates(360)),
+    "updates-1000": ("1,000 updates", _updates(1000)),
+    "updates-1500": ("1,500 updates", _updates(1500)),
     "batch-8": ("batches of 8", {"training.batcher.size": 8}),
     "batch-32": ("batches of 32", {"training.batcher.size": 32}),
     "no-dropout": ("no dropout", _dropout(0.0, 0.0, fusion=0.0)),

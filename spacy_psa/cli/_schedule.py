@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 # Updates for a corpus of n sentences: UPDATES · n^GROWTH, so that a corpus that is ten times as
 # large gets 5.6 times as many updates. benchmarks/results/recipes has what it was chosen by.
 UPDATES, GROWTH = 5.0, 0.75
-FEWEST = 300
+FEWEST = 600
 EVALUATIONS = 10
-# Evaluations without a better score. In benchmarks/results/recipes, no training has its best score
-# after more than two of them in a row.
-PATIENCE = 3
+# Evaluations without a better score, and in updates: before them, little data without vectors may
+# have found nothing yet. In benchmarks/results/recipes, no training has its best score after more.
+PATIENCE, LEAST_PATIENCE = 3, 300
 # Sentences in a batch, and from which size of a corpus on it is doubled
 BATCH, DOUBLED_FROM = 16, 50_000
 # Sentences of the corpus if there is none
@@ -57,8 +57,7 @@ class Schedule:
         return {
             "training.max_steps": self.updates,
             "training.eval_frequency": self.every,
-            # Before FEWEST updates, little data without vectors may have found nothing yet
-            "training.patience": max(PATIENCE * self.every, FEWEST),
+            "training.patience": max(PATIENCE * self.every, LEAST_PATIENCE),
             f"{rate}.warmup_steps": self.updates // 10,
             f"{rate}.total_steps": self.updates,
             **({"training.batcher.size": self.batch} if in_sentences else {}),
