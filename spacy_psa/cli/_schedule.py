@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 UPDATES, GROWTH = 5.0, 0.75
 FEWEST = 600
 EVALUATIONS = 10
-# Evaluations without a better score, and in updates: before them, little data without vectors may
-# have found nothing yet. In benchmarks/results/recipes, no training has its best score after more.
+# Evaluations without a better score, and updates. In benchmarks/results/recipes, no training by the
+# recipe has its best score after so many, but some of few sentences after three evaluations.
 PATIENCE, LEAST_PATIENCE = 3, 300
 # Sentences in a batch, and from which size of a corpus on it is doubled
 BATCH, DOUBLED_FROM = 16, 50_000

@@ -460,12 +460,15 @@ def test_vectors_that_are_not_there_are_found_out_at_once(tmp_path: Path) -> Non
 def test_patience_outlasts_what_the_measured_trainings_needed() -> None:
     files = (Path(__file__).parents[2] / "benchmarks" / "results" / "recipes").glob("*.json")
     logs = [json.loads(path.read_text(encoding="utf8")) for path in files]
-    ours = [log for log in logs if log["system"] != "spacy"]
+    ours = [log for log in logs if log["system"] in ("psa", "bilstm-crf")]
     assert ours
     for log in ours:
         best, idle = -1.0, 0
+        schedule = Schedule(log["best"]["sentences"])
+        patience = schedule.settings()["training.patience"] // schedule.every
+        assert patience >= PATIENCE
         for point in log["curve"]:
-            assert idle < PATIENCE or point["dev"] <= best
+            assert idle < patience or point["dev"] <= best
             idle = 0 if point["dev"] > best else idle + 1
             best = max(best, point["dev"])
 
