@@ -132,6 +132,7 @@ def tried(results: Sequence[Result]) -> list[str]:
     rows = [
         [about, *(scores(found.get(name)) for found in columns.values())]
         for name, about in [("", "the recipe"), *((n, about) for n, (about, _) in VARIANTS.items())]
+        if any(name in found for found in columns.values())
     ]
     lines = ["", "## What was tried", "", "One difference each from the recipe, for PSA, one seed:"]
     lines[-1] += " development and test score."

@@ -42,7 +42,6 @@ VARIANTS: dict[str, tuple[str, dict[str, Any] | None]] = {
     "updates-300": ("300 updates", _updates(300)),
     "updates-360": ("360 updates", _updates(360)),
     "updates-1000": ("1,000 updates", _updates(1000)),
-    "updates-1500": ("1,500 updates", _updates(1500)),
     "batch-8": ("batches of 8", {"training.batcher.size": 8}),
     "batch-32": ("batches of 32", {"training.batcher.size": 32}),
     "no-dropout": ("no dropout", _dropout(0.0, 0.0, fusion=0.0)),
