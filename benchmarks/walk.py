@@ -61,7 +61,8 @@ def main() -> None:
     label = prepare(folder, rows, arguments.number, arguments.label)
     if arguments.vectors:
         (folder / arguments.vectors.name).symlink_to(arguments.vectors.resolve(strict=True))
-    every = steps(label, arguments.vectors.name if arguments.vectors else "", arguments.options)
+    vectors = arguments.vectors.name if arguments.vectors else ""
+    every = steps(label, vectors, arguments.options, arguments.number // 7)
     results = {
         **describe_run(arguments),
         "spacy_psa": spacy_psa.__version__,
@@ -145,8 +146,15 @@ def program(path: Path, word: str) -> str:
     return str(code)
 
 
-def steps(label: str, vectors: str, options: str) -> list[Step]:
-    """RETURNS (List[Step]): The way."""
+def steps(label: str, vectors: str, options: str, held_out: int) -> list[Step]:
+    """The steps of the way.
+
+    label (str): The label that is new at the end.
+    vectors (str): The file with vectors; "" for none.
+    options (str): Further options of each training.
+    held_out (int): The number of texts to test with, and as many for development.
+    RETURNS (List[Step]): The steps.
+    """
     psa = "python -m spacy psa"
     best = "trained/model-best"
     offsets = "--format offsets --option alignment_mode=expand"
@@ -165,8 +173,14 @@ def steps(label: str, vectors: str, options: str) -> list[Step]:
     every = [
         Step("vectors", f"{psa} vectors {shlex.quote(vectors)} vectors", said()),
         Step("convert", convert("texts", "all.spacy"), said()),
-        Step("hold out test data", f"{psa} split all.spacy rest.spacy test.spacy --n 100", said()),
-        Step("and dev data", f"{psa} split rest.spacy train.spacy dev.spacy --n 100", said()),
+        Step(
+            "hold out test data",
+            f"{psa} split all.spacy rest.spacy test.spacy --n {held_out}",
+            said(),
+        ),
+        Step(
+            "and dev data", f"{psa} split rest.spacy train.spacy dev.spacy --n {held_out}", said()
+        ),
         Step("config", f"{psa} init-config ner.cfg --system psa {config}", said("Trains .*")),
         Step(
             "train",
@@ -179,9 +193,9 @@ def steps(label: str, vectors: str, options: str) -> list[Step]:
         Step(
             "thresholds",
             f"python -m spacy find-threshold {best} dev.spacy psa_tagger threshold ents_f",
-            said("Best threshold: [0-9.]+"),
+            said("Best threshold: [0-9.]+|All scores are identical"),
         ),
-        Step("card", f'{psa} card {best} test.spacy --data-name "100 texts"', said()),
+        Step("card", f'{psa} card {best} test.spacy --data-name "{held_out} texts"', said()),
         Step(
             "package",
             f"python -m spacy package {best} . --name posts --build wheel",

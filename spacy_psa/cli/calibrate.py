@@ -188,8 +188,11 @@ def calibration_table(found: Calibration, *, n_bins: int) -> tuple[Table, bool]:
         errors = [expected_calibration_error(*pair, n_bins=n_bins) for pair in args]
         worse |= unit == found.unit and errors[1] > errors[0]
         briers = [f"{brier_score(*pair):.4f}" for pair in args]
-        means = [[percent(a.mean()) for a in column] for column in zip(*args, strict=True)]
-        confident, right = means if some else [[DASH, DASH]] * 2
+        confident = right = [DASH, DASH]
+        if some:
+            confident, right = (
+                [percent(a.mean()) for a in column] for column in zip(*args, strict=True)
+            )
         rows += [
             [f"{unit}: correct (%)", *right],
             [f"{unit}: mean confidence (%)", *confident],

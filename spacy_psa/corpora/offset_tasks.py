@@ -267,7 +267,7 @@ class TaskReader:
                 problem = f"a span goes from {start!r} to {end!r}"
                 self._report(line, problem, "two whole numbers, the first one smaller")
             elif not (isinstance(label, str) and label.strip()):
-                self._report(line, f"the label of a span is {label!r}", "a name")
+                self._report(line, *_no_label(item, label))
             else:
                 if label != label.strip():
                     note = "labels with white space at their ends, which was removed"
@@ -284,6 +284,13 @@ class TaskReader:
         return ValueError(
             Errors.P145.format(path=self.path, line=line, problem=problem, expected=expected)
         )
+
+
+def _no_label(item: dict[str, Any], label: object) -> tuple[str, str]:
+    """Problem and what was expected, for a span without a label."""
+    if label is None and not item.keys() & {"label", "labels"}:
+        return f"a span has only the keys {', '.join(item)}", 'the label under the key "label"'
+    return f"the label of a span is {label!r}", "a name"
 
 
 def _list(value: Any) -> list[Any]:

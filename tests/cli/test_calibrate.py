@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -94,6 +95,20 @@ def test_table_equals_what_users_see(model: Path, dev: Path):
     assert confidence == pytest.approx(100 * np.mean(scores), abs=0.006)
     brier = float(table["spans: Brier score"][1])
     assert brier == pytest.approx(np.square(scores - right).mean(), abs=6e-5)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_table_without_predicted_spans_has_no_figures_for_them():
+    none = SimpleNamespace(confidence=np.array([]), correct=np.array([]))
+    fit = SimpleNamespace(temperature=2.0, nll_before=1.0, nll_after=0.5)
+    sides = {"spans": none}
+    found: Any = SimpleNamespace(initial=1.0, fit=fit, unit="spans", before=sides, after=sides)
+    table, worse = command.calibration_table(found, n_bins=10)
+    assert table.rows[2:4] == [
+        ["spans: correct (%)", "-", "-"],
+        ["spans: mean confidence (%)", "-", "-"],
+    ]
+    assert not worse
 
 
 def test_the_temperature_can_fit_what_is_predicted(model: Path, dev: Path, tmp_path: Path):

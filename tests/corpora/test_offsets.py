@@ -247,6 +247,14 @@ def test_texts_with_other_spans_and_padded_labels_are_noted(read: Read) -> None:
     }
 
 
+def test_a_span_without_a_label_is_shown_with_its_keys(read: Read) -> None:
+    span = {"start": 0, "end": 3, "type": "PER"}
+    with pytest.raises(ValueError, match=r'only the keys start, end, type\. .*the key "label"\.'):
+        read({"text": TEXT, "spans": [span]})
+    with pytest.raises(ValueError, match=r"the label of a span is None\. Expected a name"):
+        read({"text": TEXT, "spans": [{"label": None, **span}]})
+
+
 def test_white_space_at_the_ends_of_spans_is_removed(read: Read) -> None:
     problems = Problems()
     (doc,) = read(prodigy("Ann \nmet Bob", [(0, 5, "PER"), (8, 12, "PER")]), problems=problems)
