@@ -3,10 +3,9 @@
     python -m benchmarks.walk --texts texts.jsonl --vectors vectors.txt.gz
 
 Each step is a command of the documentation, typed into a shell in a new folder, and the two
-programs are those of `docs/limits.md` and `docs/training.md`. A step that fails ends the walk, and
-so does a program whose answers in threads are not those without. The texts are JSON lines with
-`text` and `spans`; without them, the sample corpus is used. Texts with the rarest label, or
-`--label`, are kept apart: the pipeline learns it last.
+programs are those of `docs/limits.md` and `docs/training.md`. A step that fails ends the walk. The
+texts are JSON lines with `text` and `spans`; without them, the sample corpus is used. Texts with
+the rarest label, or `--label`, are kept apart: the pipeline learns it last.
 """
 
 import json
