@@ -100,14 +100,15 @@ def about_accuracy(runs: list[Result]) -> str:
 
 def about_toolkits(runs: list[Result]) -> str:
     """RETURNS (str): A sentence on what other toolkits were trained with."""
-    missing = [name for name in PEERS if name not in {run["system"] for run in runs}]
-    text = f"{' and '.join(missing)}: only timed. " if missing else ""
-    if not runs:
-        return text.rstrip()
-    text += "stanza and flair: their own training scripts, without language models of characters"
-    if stopped := [run["best"]["seconds"] for run in runs if not run["ended"]]:
-        text += f", stopped after {max(stopped) / 60:.0f} minutes if they had not ended"
-    return text + "."
+    trained = [name for name in PEERS if name in {run["system"] for run in runs}]
+    timed = [name for name in PEERS if name not in trained]
+    parts = [f"{' and '.join(timed)}: only timed."] if timed else []
+    if trained:
+        text = f"{' and '.join(trained)}: the toolkit's own training, without language models"
+        if stopped := [run["best"]["seconds"] for run in runs if not run["ended"]]:
+            text += f", and stopped after {max(stopped) / 60:.0f} minutes if they had not ended"
+        parts.append(f"{text}.")
+    return " ".join(parts)
 
 
 def about_speed(speeds: dict[str, Any]) -> str:

@@ -64,7 +64,7 @@ def test_the_way_leads_to_the_end(
     assert any(", MISC " in outcome for outcome in outcomes)
     page = (tmp_path / "walk.md").read_text(encoding="utf8")
     assert "| `python more.py trained/model-best more.cfg` |" in page
-    assert len(results["steps"]) == len(walk.steps("MISC", "", "", 14)) == page.count("\n| ") - 1
+    assert len(results["steps"]) == len(walk.steps("MISC", "", "", 14)) == page.count("\n| ") - 2
 
 
 def test_a_step_that_fails_ends_the_way(tmp_path: Path) -> None:
