@@ -44,7 +44,7 @@ from .cells import write_result
 from .comparisons_variants import LONG
 from .machine import describe_machine
 from .recipes_data import CHUNKS, CORPORA, PARTS, read
-from .recipes_peers import PEERS, Limit, predicted, train_peer
+from .recipes_peers import PEERS, Limit, predicted
 from .recipes_variants import VARIANTS
 from .systems import SCORES
 
@@ -237,14 +237,8 @@ def train_toolkit(cell: Cell, files: dict[str, Path], limit: Limit) -> dict[str,
     docs = {part: read(files[part]) for part in PARTS}
     begun = time.process_time()
     with TemporaryDirectory() as folder:
-        annotate, step = train_peer(
-            cell.system,
-            docs["train"],
-            docs["dev"],
-            files["vectors"],
-            cell.seed,
-            Path(folder),
-            limit,
+        annotate, step = PEERS[cell.system](
+            docs["train"], docs["dev"], files["vectors"], cell.seed, Path(folder), limit
         )
     seconds = round(time.process_time() - begun, 2)
     examples = {part: predicted(annotate, docs[part]) for part in PARTS[1:]}

@@ -58,29 +58,6 @@ class Limit:
         raise KeyboardInterrupt
 
 
-def train_peer(
-    system: str,
-    train: Sequence[Doc],
-    dev: Sequence[Doc],
-    vectors: Path,
-    seed: int,
-    folder: Path,
-    limit: Limit,
-) -> tuple[Annotate, int]:
-    """Train a toolkit.
-
-    system (str): One of `PEERS`.
-    train (Sequence[Doc]): The training sentences, with entities.
-    dev (Sequence[Doc]): The sentences that it chooses its best epoch by.
-    vectors (Path): A pipeline with vectors.
-    seed (int): The seed.
-    folder (Path): A folder for its files.
-    limit (Limit): When to end, with the best model so far.
-    RETURNS (Tuple[Annotate, int]): What annotates sentences, and the number of updates.
-    """
-    return PEERS[system](train, dev, vectors, seed, folder, limit)
-
-
 def predicted(annotate: Annotate, docs: Sequence[Doc]) -> list[Example]:
     """RETURNS (List[Example]): Sentences as annotated by a toolkit, and as they are."""
     blank = [Doc(doc.vocab, words=[token.text for token in doc]) for doc in docs]
@@ -235,4 +212,7 @@ def _lower_case(vectors: Path) -> list[tuple[str, list[float]]]:
     ]
 
 
+# What trains each toolkit. Given are training sentences with entities, those that it chooses its
+# best epoch by, a pipeline with vectors, the seed, a folder for its files, and when to end with the
+# best model so far; returned are what annotates sentences, and the number of updates.
 PEERS = {"stanza": _stanza, "flair": _flair}

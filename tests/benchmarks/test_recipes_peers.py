@@ -19,7 +19,7 @@ from benchmarks import recipes_cell, recipes_peers
 from benchmarks.recipes import matrix
 from benchmarks.recipes_cell import Cell
 from benchmarks.recipes_data import save
-from benchmarks.recipes_peers import PEERS, Limit, predicted, train_peer
+from benchmarks.recipes_peers import PEERS, Limit, predicted
 
 SENTENCES = [(["Ann", "met", "Bo", "Li", "."], [(0, 1), (2, 4)]), (["Bo", "left"], [(0, 1)])]
 
@@ -114,7 +114,7 @@ def test_toolkits_learn_entities(
 ) -> None:
     pytest.importorskip(system, reason="pip install --group peers")
     limit = Limit(seconds, 120.0)
-    annotate, step = train_peer(system, docs * 4, docs, vectors, 0, tmp_path, limit)
+    annotate, step = PEERS[system](docs * 4, docs, vectors, 0, tmp_path, limit)
     assert step > 0
     found = predicted(annotate, docs)
     assert [[*map(str, example.predicted.ents)] for example in found] == [
