@@ -3,10 +3,10 @@
     python -m benchmarks.comparisons --corpora corpora --vectors vectors.txt.gz --only against
     python -m benchmarks.comparisons --page
 
-Cells are those of `benchmarks.recipes`, with systems and variants of `psa reproduce`: a training
-each, in a process of its own with a file of results. The first seed of all comes first. What is
-finished is not trained again, so a run that was stopped goes on. A name with `+paper` is trained as
-in its paper, all others by the recipe `best`.
+Cells are those of `benchmarks.recipes`, in the same folder, with systems and variants of
+`psa reproduce`: a training each, in a process of its own with a file of results. The first seed of
+all comes first. What is finished is not trained again, so a run that was stopped goes on. A name
+with `+paper` is trained as in its paper, all others by the recipe `best`.
 """
 
 import base64
@@ -27,12 +27,11 @@ from spacy_psa.figures.charts import interval_plot, line_plot
 from spacy_psa.figures.images import stack
 from spacy_psa.reproduction.results import summarize
 
-from .recipes import make_parser, missing, run
+from .recipes import FOLDER, make_parser, missing, run
 from .recipes_cell import Cell
 from .report import replace_section, table
-from .systems import RESULTS, ROOT
+from .systems import ROOT
 
-FOLDER = RESULTS / "comparisons"
 GUIDE = ROOT / "docs" / "comparisons.md"
 COMMAND = "python -m benchmarks.comparisons"
 Result = dict[str, Any]

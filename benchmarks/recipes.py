@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from .cells import ENVIRONMENT
-from .recipes_cell import SPACY, Cell
+from .recipes_cell import SYSTEMS, Cell
 from .recipes_data import BROWN, CORPORA, cased_vectors, prepare, subset
 from .recipes_page import read_results, write_guide, write_page
 from .recipes_peers import PEERS
@@ -36,7 +36,6 @@ from .systems import RESULTS
 
 FOLDER = RESULTS / "recipes"
 SIZES = (None, 1000, 100, 3000, 300)
-SYSTEMS = ("psa", SPACY, "bilstm-crf")
 # Several seeds only at the ends of the curve
 ENDS = (None, 100)
 # Where variants of the recipe are tried: with vectors and without

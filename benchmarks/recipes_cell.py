@@ -49,6 +49,7 @@ from .recipes_variants import VARIANTS
 from .systems import SCORES
 
 SPACY = "spacy"
+SYSTEMS = ("psa", SPACY, "bilstm-crf")
 # Components of spaCy that learn a target, and their scores
 COMPONENTS = {"ents": ("ner", "ents_f"), "spans": ("ner", "ents_f"), "tag": ("tagger", "tag_acc")}
 

@@ -10,6 +10,8 @@ from typing import Any
 from spacy_psa.figures.charts import line_plot
 from spacy_psa.figures.images import stack
 
+from .recipes_cell import SYSTEMS
+from .recipes_peers import PEERS
 from .recipes_variants import VARIANTS
 from .report import page, replace_section, table
 from .systems import ROOT
@@ -30,8 +32,16 @@ Key = tuple[str, bool]  # corpus, and whether there are vectors
 
 
 def read_results(folder: Path) -> list[Result]:
-    """RETURNS (List[Result]): The result files in a folder."""
-    return [json.loads(path.read_text("utf8")) for path in sorted(folder.glob("*.json"))]
+    """RETURNS (List[Result]): The results of this benchmark in a folder, which may have others."""
+    results = (json.loads(path.read_text("utf8")) for path in sorted(folder.glob("*.json")))
+    return [result for result in results if is_shown(result)]
+
+
+def is_shown(result: Result) -> bool:
+    """RETURNS (bool): Whether a result is of this benchmark, not of `benchmarks.comparisons`."""
+    system, _, variant = result["system"].partition("+")
+    known = system in SYSTEMS or system in PEERS
+    return known and (not variant or variant in VARIANTS) and result["corpus"] in TITLES
 
 
 def write_page(results: Sequence[Result], folder: Path) -> None:

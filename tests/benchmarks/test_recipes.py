@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks import recipes, recipes_cell, recipes_page
 from benchmarks.recipes_cell import Cell
-from benchmarks.recipes_data import CORPORA, cased_vectors, prepare, read, subset
+from benchmarks.recipes_data import BROWN, CORPORA, cased_vectors, prepare, read, subset
 
 from ..cli.commands import SAMPLE
 
@@ -149,7 +149,9 @@ def test_the_page_has_what_was_measured_and_what_was_tried(tmp_path: Path) -> No
         result("spacy", None, 40.0),
         result("psa+rate-0.001", 20, 20.0),
     ]
-    for i, found in enumerate(results):
+    of_comparisons = [result(system, 20, 60.0) for system in ("lan", "psa+heads-2")]
+    of_comparisons.append(result("psa", 20, 60.0, corpus=BROWN))
+    for i, found in enumerate([*results, *of_comparisons]):
         (tmp_path / f"{i}.json").write_text(json.dumps(found), encoding="utf8")
     assert recipes_page.read_results(tmp_path) == results
     recipes_page.write_page(results, tmp_path)
