@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import resource
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -21,6 +19,8 @@ from spacy.training import Example
 from spacy_psa.pipeline.srl.predicates import set_predicates
 from spacy_psa.pipeline.tagger import PSATagger
 
+from .peak_memory import MIB, peak
+
 COMPONENT, ROLES = "psa_tagger", "psa_srl"
 # Sizes of the input
 SIZES = {
@@ -36,7 +36,6 @@ SIZES = {
 SENTENCE = 25  # tokens
 SMALL_WINDOWS = {"max_length": 64, "overlap": 32}
 MARKS = 10  # memory measurements per stream
-MIB = 1 << 20
 Sentences = list[list[str]]
 Case = Callable[[str, Sentences], dict[str, float]]
 
@@ -64,17 +63,6 @@ def long_words(sentences: Sentences, n_tokens: int) -> list[str]:
 def white_space(sentences: Sentences, n_tokens: int) -> list[str]:
     """RETURNS (List[str]): Tokens that are spaces."""
     return [" "] * n_tokens
-
-
-def peak() -> float:
-    """RETURNS (float): The peak resident set size of this process so far, in MiB."""
-    status = Path("/proc/self/status")
-    if status.is_file():
-        # In a new process, getrusage starts from the value of the parent
-        (line,) = (x for x in status.read_text().splitlines() if x.startswith("VmHWM"))
-        return int(line.split()[1]) / 1024
-    size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return size / MIB if sys.platform == "darwin" else size / 1024
 
 
 def grown_since(before: float) -> float:

@@ -25,12 +25,12 @@ from .limits_cases import (
     SENTENCE,
     endless,
     grown_since,
-    peak,
     read_stream,
     running_text,
     tagger_of,
 )
 from .limits_cases import train as train_step
+from .peak_memory import peak
 from .synthetic import make_sentences
 from .systems import ROOT
 from .timing import DEVICES, use_device

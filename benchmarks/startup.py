@@ -90,9 +90,8 @@ def timed(clock: str, *statements: str) -> str:
     parts = [f"from time import {CLOCKS[clock]} as clock", "times = [clock()]"]
     for statement in statements:
         parts += [statement, "times.append(clock())"]
-    peak = "getrusage(RUSAGE_SELF).ru_maxrss / 1024"
-    shown = f"print(*(b - a for a, b in zip(times, times[1:])), {peak})"
-    return "; ".join([*parts, "from resource import RUSAGE_SELF, getrusage", shown])
+    shown = "print(*(b - a for a, b in zip(times, times[1:])), peak())"
+    return "; ".join([*parts, "from benchmarks.peak_memory import peak", shown])
 
 
 def measure(scripts: Mapping[str, str], repeat: int) -> dict[str, list[float]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import limits_cases, memory, scaling, synthetic
+from benchmarks import memory, peak_memory, scaling, synthetic
 from benchmarks.scaling_axes import AXES, Axis, Setting
 
 
@@ -50,9 +50,9 @@ def test_memory_of_a_step_and_of_a_run_are_measured(
 
 
 def test_memory_is_that_of_this_process_alone() -> None:
-    before = limits_cases.peak()
+    before = peak_memory.peak()
     block = bytearray(40 << 20)
-    assert limits_cases.peak() >= before
+    assert peak_memory.peak() >= before
     assert len(block) >> 20 == 40
 
 

@@ -214,12 +214,13 @@ def test_characters_are_read_piece_by_piece(make: Any, monkeypatch: pytest.Monke
 
 
 MEMORY = """
-import json, resource, sys
+import json, sys
 import spacy
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from thinc.api import Adam, Config
 import spacy_psa.pipeline.tagger
+from benchmarks.peak_memory import MIB, peak
 from tests.documentation import ROOT
 
 config = Config().from_disk(ROOT / "configs" / sys.argv[1], interpolate=False)
@@ -227,7 +228,7 @@ model = config["components"]["psa_tagger"]["model"]
 words = ["word%d" % (i * i % 7919) for i in range(int(sys.argv[3]))]
 nlp = spacy.blank("en")
 doc = Doc(nlp.vocab, words=words)
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = peak()
 tagger = nlp.add_pipe("psa_tagger", config={"model": model, "target": "spans"})
 labels = ["NP", "VP", "PP", "ADVP", "SBAR", "ADJP", "PRT", "INTJ", "LST", "UCP", "CONJP"]
 examples = [Example(Doc(nlp.vocab, words=words[:500]), Doc(nlp.vocab, words=words[:500]))]
@@ -240,7 +241,7 @@ elif sys.argv[2] == "nbest":
 else:
     tagger.cfg["probabilities"] = sys.argv[2] == "probabilities"
     tagger(doc)
-print(json.dumps((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024))
+print(json.dumps((peak() - before) * MIB))
 """
 
 
