@@ -59,10 +59,10 @@ def _sentence(results: Results) -> str:
         for system in ("bilstm-crf", "psa")
     }
     return (
-        f"In short: with a BiLSTM of 300, on one thread, BiLSTM-CRF trains {training['bilstm-crf']} "
-        f"times as fast as spaCy's `ner`, tags streams {pipe['bilstm-crf']:.2f} and single texts "
-        f"{single['bilstm-crf']:.2f} times as fast; PSA {training['psa']}, {pipe['psa']:.2f} and "
-        f"{single['psa']:.2f} times."
+        "In short: with a BiLSTM of 300, on one thread, BiLSTM-CRF trains "
+        f"{training['bilstm-crf']} times as fast as spaCy's `ner`, tags streams "
+        f"{pipe['bilstm-crf']:.2f} and single texts {single['bilstm-crf']:.2f} times as fast; PSA "
+        f"{training['psa']}, {pipe['psa']:.2f} and {single['psa']:.2f} times."
     )
 
 
