@@ -26,7 +26,7 @@ from typing import Any
 import torch
 from thinc.api import Config
 
-from spacy_psa.cli.distill import CACHE, distill
+from spacy_psa.cli._distillation import CACHE, prepare
 from spacy_psa.cli.init_config import make_config
 from spacy_psa.cli.train import train
 from spacy_psa.distillation.blocks_on_disk import read_manifest
@@ -211,7 +211,7 @@ def train_student(
         teaching.pair_marginals = lambda chain, **_: best_edges(chain, cell["best"])
     if kept.exists() and not (folder / CACHE).exists():
         shutil.copytree(kept, folder / CACHE)
-    distill(
+    path = prepare(
         [str(path) for path in teachers_of(arguments, cell)],
         folder / "student.cfg",
         folder,
@@ -223,8 +223,8 @@ def train_student(
         settings=Settings(temperature=cell["temperature"]),
         select=cell.get("select"),
         select_by=select_by,
-        resume=True,
     )
+    train(path, folder, resume=True)
     if not kept.exists():
         shutil.copytree(folder / CACHE, kept)
     info = read_manifest(kept)["info"]

@@ -6,7 +6,7 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack, redirect_stdout
 from functools import partial
 from pathlib import Path
@@ -98,8 +98,10 @@ def train_cli(
         with user_errors():
             check_workers(workers)
             if workers > 1:
-                arguments = _arguments(ctx)
-                launch(workers, ["-m", "spacy", "psa", "train", *arguments])
+                launch(
+                    workers,
+                    command_line(ctx, config_path, set(ctx.params) - {"config_path", "workers"}),
+                )
                 return
     with user_errors():
         train(
@@ -123,12 +125,13 @@ def parse_epochs(text: str) -> list[int]:
     return sorted({int(word) for word in words})
 
 
-def _arguments(ctx: typer.Context) -> list[str]:
-    """The arguments of this command, without --workers."""
-    given = {name: value for name, value in ctx.params.items() if name != "workers"}
-    arguments = [str(given.pop("config_path")), *ctx.args]
+def command_line(ctx: typer.Context, config_path: Path, names: Collection[str]) -> list[str]:
+    """Python's arguments for this command, with those options of another one that are named, or of
+    this one, and settings that are left to override."""
     options = {parameter.name: parameter.opts[0] for parameter in ctx.command.params}
-    for name, value in given.items():
+    arguments = ["-m", "spacy", "psa", "train", str(config_path), *ctx.args]
+    for name in (name for name in ctx.params if name in names):
+        value = ctx.params[name]
         if value is True:
             arguments.append(options[name])
         elif value not in (None, False, ""):

@@ -20,7 +20,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.util import load_config, registry
 from thinc.api import Config
 
-from spacy_psa.cli.distill import CACHE, _with_corpus
+from spacy_psa.cli._distillation import CACHE, _with_corpus
 from spacy_psa.distillation import filling
 from spacy_psa.distillation.blocks_on_disk import Cache, read_items, read_manifest
 from spacy_psa.distillation.teachers import aligned, averaged
