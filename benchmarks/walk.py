@@ -163,6 +163,9 @@ def steps(label: str, vectors: str, options: str, held_out: int) -> list[Step]:
     def convert(name: str, output: str) -> str:
         return f"{psa} convert {name}.jsonl {output} {offsets}"
 
+    def copies(name: str, place: str) -> str:
+        return f"for i in 1 2 3 4; do cp {name} {place}$i.spacy; done"
+
     def train(name: str, corpora: str) -> str:
         return f"{psa} train {name}.cfg --output {name} {corpora}{options}"
 
@@ -208,22 +211,21 @@ def steps(label: str, vectors: str, options: str, held_out: int) -> list[Step]:
         Step("serve in threads", "PYTHONPATH=server python serve.py en_posts plain.txt", served),
         Step(
             "twenty more texts",
-            f"mkdir replay && {convert('update', 'replay/new.spacy')}",
+            f"mkdir replay && cp train.spacy replay && {convert('update', 'new.spacy')}",
             said(),
         ),
         Step(
-            "with earlier ones",
-            f"{psa} split train.spacy others.spacy replay/old.spacy --n 60",
-            said(),
+            "beside earlier ones",
+            f"{copies('new.spacy', 'replay/new')} && python more.py {best} more.cfg",
+            written("more.cfg"),
         ),
-        Step("config", f"python more.py {best} more.cfg", written("more.cfg")),
         Step(
             "update", train("more", "--paths.train replay --paths.dev dev.spacy"), dev_score("more")
         ),
         Step("evaluate", evaluate("more", "test.spacy", "updated"), test_score("updated")),
         Step(
             "a new label",
-            f"mkdir new && cp replay/old.spacy new && {convert('label', 'new/new.spacy')}",
+            f"cp -r replay labels && {convert('label', 'label.spacy')}",
             said(),
         ),
         Step(
@@ -231,9 +233,15 @@ def steps(label: str, vectors: str, options: str, held_out: int) -> list[Step]:
             f"mkdir dev && cp dev.spacy dev && {convert('label-dev', 'dev/new.spacy')}",
             said(),
         ),
-        Step("config", "python more.py more/model-best label.cfg", written("label.cfg")),
-        Step("learn it", train("label", "--paths.train new --paths.dev dev"), dev_score("label")),
-        Step("evaluate", evaluate("label", "dev", "labels"), test_score("labels", label)),
+        Step(
+            "beside earlier ones",
+            f"{copies('label.spacy', 'labels/label')} && python more.py more/model-best label.cfg",
+            written("label.cfg"),
+        ),
+        Step(
+            "learn it", train("label", "--paths.train labels --paths.dev dev"), dev_score("label")
+        ),
+        Step("evaluate", evaluate("label", "dev", "by-label"), test_score("by-label", label)),
         Step(
             "a smaller network", f"{psa} init-config small.cfg --system bilstm-crf {config}", said()
         ),

@@ -114,8 +114,7 @@ def apply_cli(
             raise SystemExit(INTERRUPTED) from None
         if found.unread:
             names = ", ".join([*found.unread[:N_NAMED], *["…"] * (len(found.unread) > N_NAMED)])
-            n = len(found.unread)
-            msg.warn(f"{n} files in the input folders are of no known kind: {names}")
+            msg.warn(f"Files of no known kind in the input folders: {len(found.unread)}, {names}")
         if found.failed:
             msg.warn(f"Documents that failed: {found.failed}, see errors-*.jsonl in {output}")
         if found.resumed:

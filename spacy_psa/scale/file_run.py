@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, closing
+from hashlib import sha256
 from pathlib import Path
 
 import spacy
@@ -43,6 +44,7 @@ def apply_to_files(
         use_gpu(settings.gpu_id)
     pipeline = nlp if isinstance(nlp, Language) else spacy.load(nlp)
     annotator = Annotator.of(pipeline, settings.batch_size)
+    code = None if settings.code is None else Path(settings.code).read_bytes()
     run = {
         "schema": VERSION,
         "spacy_psa": __version__,
@@ -54,6 +56,7 @@ def apply_to_files(
         "format": settings.form,
         "column": settings.column,
         "document": "file" if settings.whole_files else "line",
+        "code": None if code is None else sha256(code).hexdigest(),
     }
     with open_manifest(folder, run) as manifest, ExitStack() as stack:
         todo = [block for block in blocks if block.number not in manifest.entries]

@@ -25,6 +25,7 @@ LOCK = ".lock"
 # What changes them, where the name of a setting does not say it
 CAUSES = {
     "checksum": "checksum of the pipeline",
+    "code": "checksum of the file with registered functions (--code)",
     "plan": "plan (the input's files and their sizes, --block-size)",
 }
 

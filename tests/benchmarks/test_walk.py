@@ -63,7 +63,7 @@ def test_the_way_leads_to_the_end(
     assert outcomes[0] == "Wrote 100 Docs to all.spacy"
     assert any(", MISC " in outcome for outcome in outcomes)
     page = (tmp_path / "walk.md").read_text(encoding="utf8")
-    assert "| `python more.py trained/model-best more.cfg` |" in page
+    assert " && python more.py trained/model-best more.cfg` |" in page
     assert len(results["steps"]) == len(walk.steps("MISC", "", "", 14)) == page.count("\n| ") - 2
 
 

@@ -29,7 +29,7 @@ def test_the_command_says_what_is_in_the_folder(model: Path, tmp_path: Path) -> 
     out = tmp_path / "out"
     output = succeed("psa", "apply", model, folder, "--output", out, "--format", "jsonl")
     names = ", ".join(str(folder / f"{name}.md") for name in "abc")
-    expected = f"4 files in the input folders are of no known kind: {names}, …"
+    expected = f"Files of no known kind in the input folders: 4, {names}, …"
     assert "".join(expected.split()) in "".join(output.split())
     assert "Documents that failed: 1" in output
     assert "Documents: 1, words: 4, shards: 1" in output

@@ -319,6 +319,10 @@ def test_the_output_folder_of_another_run_is_an_error(
     other = spacy.load(model, config={"components": {"psa_tagger": {"probabilities": True}}})
     with pytest.raises(ValueError, match=r"P509.*another checksum of the pipeline"):
         spacy_psa.apply(other, texts, out)
+    code = tmp_path / "functions.py"
+    code.write_text("")
+    with pytest.raises(ValueError, match=r"P509.*another checksum of the file .*: None, not"):
+        spacy_psa.apply(nlp, texts, out, code=code)
     assert shards_of(out) == before
     (out / "manifest.jsonl").write_text("{}\n[1]\n")
     with pytest.raises(ValueError, match="P508"):
