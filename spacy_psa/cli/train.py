@@ -134,7 +134,7 @@ def command_line(ctx: typer.Context, config_path: Path, names: Collection[str]) 
         value = ctx.params[name]
         if value is True:
             arguments.append(options[name])
-        elif value not in (None, False, ""):
+        elif value is not None and value is not False and value != "":  # 0 is the first GPU
             arguments += [options[name], str(value)]
     return arguments
 

@@ -22,10 +22,11 @@ def test_workers_get_the_arguments_of_the_command(
     monkeypatch.setattr(launch, "launch", lambda *arguments: launched.append(arguments))
     config, output = str(tmp_path / "config.cfg"), str(tmp_path / "run")
     Path(config).write_text("", encoding="utf8")
-    given = ["--resume", "--checkpoint-every", "5", "--training.max_steps", "3"]
+    given = ["--resume", "--checkpoint-every", "5", "--gpu-id", "0", "--training.max_steps", "3"]
     succeed("psa", "train", config, "--output", output, "--workers", "2", *given)
     [(n, arguments)] = launched
     assert n == 2
     assert arguments[:6] == ["-m", "spacy", "psa", "train", config, "--training.max_steps"]
     assert set(given) <= set(arguments) and "--workers" not in arguments
+    assert arguments[arguments.index("--gpu-id") + 1] == "0"
     assert arguments[arguments.index("--output") + 1] == output
