@@ -31,8 +31,8 @@ def load_frozen(nlp: Language, pipe: Any) -> None:
     upstream: Any
     for name, upstream in nlp.components:
         model = getattr(upstream, "model", None)
-        is_loaded = isinstance(model, Model) and model.attrs.get("has_transformer", True)
-        if name in nlp.disabled and not is_loaded and pipe.name in upstream.listening_components:
+        is_missing = isinstance(model, Model) and not model.attrs.get("has_transformer", True)
+        if name in nlp.disabled and is_missing and pipe.name in upstream.listening_components:
             upstream.initialize(list, nlp=nlp)
             upstream.find_listeners(pipe)
 

@@ -259,6 +259,14 @@ def test_a_disabled_component_neither_predicts_nor_learns() -> None:
     assert nlp("Ann saw Berlin .")[0].tag_ == "NNP"
 
 
+def test_a_frozen_component_without_a_model_is_no_obstacle() -> None:
+    nlp = make_nlp()
+    nlp.add_pipe("sentencizer", first=True)
+    with nlp.select_pipes(disable=["sentencizer"]):
+        nlp.initialize(lambda: make_examples(nlp))
+    assert [doc.has_annotation("TAG") for doc in nlp.pipe(["Ann saw Berlin ."])] == [True]
+
+
 def test_a_frozen_component_can_annotate_for_others() -> None:
     nlp = trained_nlp()
     nlp.add_pipe("psa_tagger", "second", config={"target": "ents", "model": tiny_model()})
