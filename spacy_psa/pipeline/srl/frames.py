@@ -145,7 +145,9 @@ def frames_of(doc: Doc) -> list[PredicateFrame]:
 
 def format_frames(doc: Doc) -> str:
     """Format a table for each sentence with frames: one line per token and one column per
-    predicate, with the role at an argument's first token and a bar down to its last.
+    predicate, with the role at an argument's first token and a bar down to its last. It does not
+    have tokens of other sentences, in which there are arguments if `psa_srl` was run before the
+    sentences were known.
 
     doc (Doc): The Doc.
     RETURNS (str): The tables.
@@ -177,7 +179,7 @@ def _columns(
         for span in frame.spans:
             for i in range(max(span.start, start), min(span.end, end)):
                 marks[i - start] = "│" if i < span.end - 1 else "└"
-            if span.start >= start:
+            if start <= span.start < end:
                 marks[span.start - start] = span.label_
         yield ".".join(part for part in (name, frame.sense) if part), marks
 

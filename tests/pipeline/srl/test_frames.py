@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import spacy
 from spacy import displacy
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
@@ -86,6 +87,16 @@ def test_frames_are_drawn_as_a_table() -> None:
         ["rise", "└", "V"],
         ["."],
     ]
+
+
+def test_a_table_has_the_tokens_of_the_sentence_of_its_predicate() -> None:
+    words = ["Rain", "fell", ".", "Ann", "left", ".", "Bob", "stayed", "."]
+    starts = [i % 3 == 0 for i in range(len(words))]
+    doc = Doc(spacy.blank("xx").vocab, words=words, sent_starts=starts)
+    arguments = [(0, 1, "A1"), (3, 4, "A0"), (4, 5, "V"), (6, 8, "A2")]
+    set_frames(doc, [Frame(4, None, None, arguments)])
+    lines = [line.split() for line in format_frames(doc).strip().splitlines()]
+    assert lines[2:] == [["Ann", "A0"], ["left", "V"], ["."]]
 
 
 def test_probabilities_are_those_of_the_distribution() -> None:
