@@ -221,7 +221,7 @@ def _count(
             if shim.normalize is not None and shim.normalize_all:
                 form, text = shim.normalize(form), shim.normalize(text)
             words[form] += n
-            characters.update(text if n == 1 else dict.fromkeys(text, n))
+            characters.update({c: n * k for c, k in Counter(text).items()} if n > 1 else text)
     if vectors is None:
         raise ValueError(Errors.P205)
     if shim.normalize is None or shim.normalize_all:

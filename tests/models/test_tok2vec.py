@@ -88,6 +88,14 @@ def test_characters_need_the_frequency_too() -> None:
     assert cfg["characters"] == ["B", "a", "b", "n", "o", "s", "w"]
 
 
+def test_counted_words_have_the_characters_of_the_documents() -> None:
+    docs = [Doc(Vocab(), words=["aab", "aab", "b"])]
+    model = make_model(min_freq=3)
+    observe(model, [Doc(Vocab(), words=["aab", "b"])], {"aab": 2, "b": 1})
+    assert model.shims[0].cfg == observed(docs, min_freq=3).shims[0].cfg
+    assert model.shims[0].cfg["characters"] == ["a", "b"]
+
+
 def test_digits_are_alike_if_so_configured() -> None:
     vocab = Vocab()
     docs = [Doc(vocab, words=["1990", "2001", "7"])]
