@@ -91,11 +91,11 @@ class TagLearner(Learner):
         weights, tags = self.pipe.cfg["label_weights"], self.tagset.tags
         if not weights:
             return None
-        if self._costs is None or self._costs[0] is not tags or self._costs[1] is not weights:
+        if self._costs is None or self._costs[0] is not tags or self._costs[1] != weights:
             self.check_labels()
             missed = [weights.get(self.pipe.target.label_of(tag), 1.0) for tag in tags]
             costs = error_costs(missed=torch.tensor(missed, dtype=torch.float64))
-            self._costs = (tags, weights, costs)
+            self._costs = (tags, dict(weights), costs)
         return self._costs[2]
 
     def get_loss(

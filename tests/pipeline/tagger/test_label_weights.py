@@ -215,6 +215,13 @@ def test_weights_are_saved_with_the_component() -> None:
     check_loss(other, "ents")
 
 
+def test_a_weight_can_be_changed_in_place() -> None:
+    nlp = initialized_nlp("ents", label_weights={"PER": 2.0})
+    assert tagger_of(nlp).learner.costs is not None
+    tagger_of(nlp).cfg["label_weights"].update(WEIGHTS["ents"])
+    check_loss(nlp, "ents")
+
+
 # Precision and recall
 
 
