@@ -7,7 +7,7 @@ from spacy.training import Example
 from spacy.util import minibatch
 
 from ..annotation.propositions import get_frames
-from ..errors import check_value
+from ..errors import check_counts
 
 Batcher = Callable[[Iterable[Example]], Iterable[list[Example]]]
 
@@ -33,8 +33,7 @@ def batch_by_propositions(
     Source: Tan et al. (2018), 'Learning'.
     """
     most = size if max_sentences is None else max_sentences
-    for name, value in (("size", size), ("buffer", buffer), ("max_sentences", most)):
-        check_value(name, value, lambda n: n >= 1, "at least 1")
+    check_counts(size=size, buffer=buffer, max_sentences=most)
 
     def batches(examples: Iterable[Example]) -> Iterator[list[Example]]:
         for group in minibatch(examples, size=buffer):
