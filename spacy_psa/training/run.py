@@ -49,7 +49,6 @@ class TrainingRun:
     use_gpu (int): The GPU ID, or -1 for the CPU.
     stdout (IO): Standard output, also for the logger.
     stderr (IO): Standard error, for the logger.
-    RAISES (ValueError): If an epoch to keep has passed.
     """
 
     def __init__(
@@ -68,8 +67,8 @@ class TrainingRun:
         note_pipeline(nlp)
         self.nlp = self.evaluated = nlp
         self.output, self.config, self.checkpoint_every = output, config, checkpoint_every
-        self.saved, done = resume_from, None if resume_from is None else resume_from.epoch
-        self.pipelines = SavedPipelines(output, keep_epochs, done)
+        self.saved, self.evaluated_epochs = resume_from, 0.0
+        self.pipelines = SavedPipelines(output, keep_epochs, is_new=resume_from is None)
         self.stdout, self.stderr = stdout, stderr
         resolved = nlp.config.interpolate()
         training = resolved["training"]
@@ -157,9 +156,13 @@ class TrainingRun:
         pipeline: ReplayedPipeline,
         log_step: Callable[[Info | None], None],
     ) -> None:
+        epochs = info.get("epochs") or info["epoch"]
         if not pipeline.is_live:
             log_step(None)
+            if is_best is not None:
+                self.evaluated_epochs = epochs
             if self.saved is not None and info["step"] == self.saved.step:
+                self.pipelines.skip(self.evaluated_epochs)
                 self._restore_checkpoint(info, self.saved)
                 pipeline.is_live = True
             return
@@ -169,7 +172,7 @@ class TrainingRun:
                 update_meta(self.T, self.nlp, info)
             self._save_pipeline(is_best)
             info["output_path"] = str(self.pipelines.last)
-            self.pipelines.keep(info.get("epochs") or info["epoch"])
+            self.pipelines.keep(epochs)
         log_step(info if is_best is not None else None)
         # Last, so that a checkpoint implies that all other outputs of its step exist.
         every = self.checkpoint_every

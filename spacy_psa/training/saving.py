@@ -68,19 +68,13 @@ class SavedPipelines:
     folder (Path): Where they are.
     keep_epochs (Sequence[int]): The epochs whose pipelines are kept, in folders such as `epoch-5`:
         those of the first evaluation after so many epochs.
-    done (Optional[int]): The epoch in which the run is resumed; None for a new run.
-    RAISES (ValueError): If an epoch to keep has passed.
+    is_new (bool): Whether the run is new, not resumed.
     """
 
-    def __init__(self, folder: Path, keep_epochs: Sequence[int], done: int | None) -> None:
+    def __init__(self, folder: Path, keep_epochs: Sequence[int], *, is_new: bool) -> None:
         self.last, self.best = folder / DIR_MODEL_LAST, folder / DIR_MODEL_BEST
-        self._folder, self._is_first = folder, done is None
-        passed = [n for n in keep_epochs if done is not None and n <= done]
-        lost = [n for n in passed if not self._of_epoch(n).is_dir()]
-        if lost:
-            problem = f"the run in {folder} has passed them. Begin a new run, in another folder"
-            raise ValueError(Errors.P297.format(epochs=lost, problem=problem))
-        self.to_keep = sorted({*keep_epochs} - {*passed})
+        self._folder, self._is_first = folder, is_new
+        self.to_keep = sorted({*keep_epochs})
 
     def recover(self) -> None:
         """Finish or undo what a killed process has left half-done."""
@@ -101,6 +95,19 @@ class SavedPipelines:
         """Keep a copy of the last pipeline, if its epoch is one of those to keep."""
         while self.to_keep and self.to_keep[0] <= epochs:
             copy_folder(self.last, self._of_epoch(self.to_keep.pop(0)))
+
+    def skip(self, epochs: float) -> None:
+        """Leave out the epochs that were kept before the run was resumed: those that had passed at
+        its last evaluation.
+
+        RAISES (ValueError): If one of them was not kept.
+        """
+        passed = [n for n in self.to_keep if n <= epochs]
+        lost = [n for n in passed if not self._of_epoch(n).is_dir()]
+        if lost:
+            problem = f"the run in {self._folder} has passed them. Begin a new run, in another "
+            raise ValueError(Errors.P297.format(epochs=lost, problem=f"{problem}folder"))
+        self.to_keep = self.to_keep[len(passed) :]
 
     def _of_epoch(self, n: int) -> Path:
         return self._folder / f"epoch-{n}"

@@ -278,7 +278,24 @@ def test_pipelines_of_chosen_epochs_are_kept(
     for name, other in (("epoch-2", True), ("epoch-1", False)):
         same = weights(tmp_path / "new", name) == weights(tmp_path / "new")
         assert same == other
-    # The killed run has passed its first epoch, of four steps
+    # The killed run has passed its first epoch, of four steps, and an evaluation after it
     message = fail(config, "--output", folder, "--resume", "--keep-epochs", "1")
     assert "P297" in message and "[1]" in message
     assert "P297" in fail(config, "--output", tmp_path / "other", "--keep-epochs", "0")
+
+
+def test_an_epoch_that_ended_after_the_last_evaluation_is_kept_when_a_run_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_corpora(tmp_path)
+    config = write_config(tmp_path, training={"max_epochs": 3, "eval_frequency": 3})
+    options = {"checkpoint_every": 1, "keep_epochs": [1, 2]}
+    # Epochs of four steps: evaluations at steps 6 and 9, the second epoch ends in between
+    kill(monkeypatch, config, tmp_path / "out", 9, **options)
+    assert read_checkpoint(tmp_path / "out" / "checkpoint").epoch == 2
+    assert [path.name for path in (tmp_path / "out").glob("epoch-*")] == ["epoch-1"]
+    kept = "--keep-epochs", "1,2"
+    succeed("psa", "train", config, "--output", tmp_path / "out", "--resume", *kept)
+    succeed("psa", "train", config, "--output", tmp_path / "whole", *kept)
+    for name in ("epoch-1", "epoch-2"):
+        assert weights(tmp_path / "out", name) == weights(tmp_path / "whole", name)
