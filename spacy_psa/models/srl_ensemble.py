@@ -30,14 +30,9 @@ def build_role_ensemble(*models: RoleLabeler) -> RoleLabeler:
     windows = {(m.attrs.get("max_length"), m.attrs.get("overlap")) for m in models}
     if len(windows) > 1:
         raise ValueError(Errors.P405.format(found=" and ".join(map(str, sorted(windows, key=str)))))
-    return Model(
-        "role_ensemble",
-        forward,
-        init=init,
-        layers=models,
-        dims={"nO": None},
-        attrs={**models[0].attrs, "in_parts": _in_parts},
-    )
+    attrs = {**models[0].attrs, "in_parts": _in_parts}
+    attrs.pop("resize_output", None)  # it would only change what is said of the outputs
+    return Model("role_ensemble", forward, init=init, layers=models, dims={"nO": None}, attrs=attrs)
 
 
 def init(model: RoleLabeler, X: list[Doc] | None = None, Y: Any = None) -> RoleLabeler:

@@ -204,6 +204,14 @@ def test_an_ensemble_cannot_be_trained(members: list[Path]) -> None:
         nlp.update([Example(given_doc(nlp, 0), gold_doc(nlp, 0))])
 
 
+def test_an_ensemble_gains_no_labels(members: list[Path]) -> None:
+    nlp = make_ensemble(members)
+    labels = srl_of(nlp).labels
+    with pytest.raises(ValueError, match="P304"):
+        srl_of(nlp).add_label("A9")
+    assert srl_of(nlp).labels == labels and len(srl_of(nlp).tags) == srl_of(nlp).model.get_dim("nO")
+
+
 def test_an_ensemble_has_more_than_one_model(members: list[Path]) -> None:
     with pytest.raises(ValueError, match="P334"):
         make_ensemble(members[:1])
