@@ -18,6 +18,7 @@ from ..annotation.schemes import OUTSIDE, Span
 from ..inference import LinearChain, Potentials
 from ..models.labeler import sentence_lengths
 from ..pipeline.monitors import scores_of
+from ..pipeline.tagger.queries import split
 from .temperature import LabeledBatch
 
 if TYPE_CHECKING:
@@ -109,8 +110,9 @@ def confidences(
     for batch in batches:
         chain = LinearChain(batch.labeled.at(temperature), constraints=component.constraints)
         marginals = component.marginals(batch.docs, distribution=chain)
-        best = iter(chain.argmax.tolist())
-        tags = [[component.tags[next(best)] for _ in doc] for doc in batch.docs]
+        best = split(chain.argmax.numpy(), chain.potentials.lengths)
+        well_formed = iter(component.queries.well_formed(best))
+        tags = [[next(well_formed) for _ in doc] for doc in batch.docs]
         for names, gold, probs in zip(tags, batch.gold, marginals, strict=True):
             for i, (name, right) in enumerate(zip(names, gold.labels, strict=True)):
                 if right is not None:

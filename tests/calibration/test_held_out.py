@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -12,7 +14,7 @@ from spacy_psa.annotation.rules import Rule
 from spacy_psa.annotation.targets import make_target
 from spacy_psa.calibration.held_out import confidences, hold_out
 from spacy_psa.calibration.temperature import fit_temperature
-from spacy_psa.inference import LinearChain
+from spacy_psa.inference import LinearChain, Potentials
 
 from ..pipeline.conftest import TARGETS, gold_doc, make_docs, tagger_of, trained_nlp
 
@@ -93,6 +95,21 @@ def test_spans_are_right_if_boundaries_and_label_are():
     assert found["spans"].n_gold == 3
     # For tokens, only the label counts
     assert found["tokens"].correct.tolist() == [False, False, True, True, True, False]
+
+
+def test_without_constraints_spans_end_where_their_sentence_does():
+    nlp = trained_nlp("spans", constrain_decoding=False)
+    doc = Doc(nlp.vocab, words=["Ann", "left"], sent_starts=[True, True])
+    gold = doc.copy()
+    gold.spans["sc"] = [Span(gold, 0, 1, "NP"), Span(gold, 1, 2, "VP")]
+    batch = hold_out(tagger_of(nlp), [doc], [gold])
+    emissions = torch.zeros(2, len(tagger_of(nlp).tags))
+    for token, tag in enumerate(["B-NP", "E-NP"]):
+        emissions[token, tagger_of(nlp).tags.index(tag)] = 1.0
+    labeled = batch.labeled._replace(potentials=Potentials(emissions, (1, 1)))
+    found = confidences(tagger_of(nlp), [replace(batch, labeled=labeled)], 1.0)["spans"]
+    assert found.correct.tolist() == [True, False]
+    assert found.confidence.min() > 0.0
 
 
 def test_tokens_without_annotation_count_nowhere():
