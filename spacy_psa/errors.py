@@ -573,6 +573,10 @@ class Errors(metaclass=_Coded):
         "{second_layers}. Choose what to compare with --target: {options}."
     )
     P269 = "'{path}' is not a pipeline, but the output of a training, which has one: '{best}'."
+    P271 = (
+        "'{path}' is not a pipeline: it has no meta.json. Give the folder of one, such as "
+        "model-best in the output of a training, or the name of an installed one."
+    )
     P270 = "'{score}' is not a score of {layer}. Choose --score from: {options}."
 
     # Training runs and their curves (P280-P299)
@@ -798,8 +802,8 @@ class Errors(metaclass=_Coded):
         "and booleans (P,) that say which predictions are correct."
     )
     P346 = (
-        "'{path}' has no component{named} to work on ({kind}). Choose --component from: {found}. "
-        "All its components are: {components}."
+        "'{path}' has no component{named} to work on ({kind}). {remedy} All its components are: "
+        "{components}."
     )
     P347 = "'{path}' has several components ({kind}): {found}. Choose one with --component."
     P348 = (
@@ -1025,7 +1029,7 @@ class Errors(metaclass=_Coded):
         "None of the {n} training examples for '{name}' has any tokens. Check the training corpus: "
         "all of its documents are empty."
     )
-    P437 = "The config{of} is not valid: {problem}"
+    P437 = "The config in '{path}' is not valid: {problem}"
     # Reduced precision (P440-P449)
     P440 = (
         "{what} has weights of reduced precision ({precision}), which cannot be trained. Train the "

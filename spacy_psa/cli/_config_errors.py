@@ -35,7 +35,7 @@ SLIP = 0.8
 
 
 @contextmanager
-def config_errors(path: object = None) -> Iterator[None]:
+def config_errors(path: object) -> Iterator[None]:
     """Explain errors in a config, or in that of a pipeline, and suggest the nearest option."""
     try:
         yield
@@ -43,16 +43,15 @@ def config_errors(path: object = None) -> Iterator[None]:
         problem = explain(error)
         if problem is None:
             raise
-        of = f" of '{path}'" if path else ""
-        raise ValueError(Errors.P437.format(of=of, problem=problem)) from error
+        raise ValueError(Errors.P437.format(path=path, problem=problem)) from error
 
 
-def check_sections(config: Mapping[str, Any]) -> None:
+def check_sections(config: Mapping[str, Any], path: object) -> None:
     """Check that a config has the sections that spaCy reads before filling in defaults."""
     for name in ("nlp", "training"):
         if name not in config:
             problem = NO_SECTION.format(name=name)
-            raise ValueError(Errors.P437.format(of="", problem=problem))
+            raise ValueError(Errors.P437.format(path=path, problem=problem))
 
 
 def explain(error: ValueError) -> str | None:

@@ -64,10 +64,10 @@ def prepare(
     if not config_path.is_file():
         raise ValueError(Errors.P109.format(path=config_path))
     check_writable(output / CACHE)
-    with show_validation_error(config_path), config_errors():
+    with show_validation_error(config_path), config_errors(config_path):
         config = load_config(config_path, overrides=overrides or {}, interpolate=False)
     name, factory = _student(config_path, config, component)
-    with config_errors():
+    with config_errors(config_path):
         check_training_files(config, ["dev_corpus"])
     with gpu_errors(use_gpu):
         setup_gpu(use_gpu)

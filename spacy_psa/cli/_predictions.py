@@ -31,8 +31,12 @@ def load_pipeline(name: str | Path) -> Language:
     """Load a pipeline."""
     import spacy
 
-    check_files(Path(name))
-    _check_folder(Path(name))
+    path = Path(name)
+    check_files(path)
+    _check_folder(path)
+    is_pipeline = (path / "meta.json").is_file() or spacy.util.is_package(str(name))
+    if path.exists() and not is_pipeline:
+        raise ValueError(Errors.P271.format(path=name))
     with config_errors(name):
         return spacy.load(name)
 
@@ -48,16 +52,16 @@ def choose_component(
     path: object, fitting: Sequence[str], name: str | None, kind: str, components: Sequence[str]
 ) -> str:
     """Choose one of the components that a command can work on: that of a name, or the only one."""
-    found = ", ".join(fitting) or "none"
+    found = ", ".join(fitting)
     if name is None and len(fitting) > 1:
         raise ValueError(Errors.P347.format(path=path, kind=kind, found=found))
     chosen = name or next(iter(fitting), None)
     if chosen is None or chosen not in fitting:
         named = f" '{name}'" if name else ""
+        remedy = f"Choose --component from: {found}." if found else "Give a pipeline that has one."
+        names = {"path": path, "kind": kind, "named": named, "remedy": remedy}
         every = ", ".join(components) or "none"
-        raise ValueError(
-            Errors.P346.format(path=path, kind=kind, named=named, found=found, components=every)
-        )
+        raise ValueError(Errors.P346.format(**names, components=every))
     return chosen
 
 

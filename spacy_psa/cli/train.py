@@ -56,7 +56,8 @@ TIMEOUT = 600.0
 def train_cli(
     ctx: typer.Context,
     config_path: Annotated[
-        Path, typer.Argument(metavar="CONFIG", help="Path to config file", exists=True)
+        Path,
+        typer.Argument(metavar="CONFIG", help="Path to config file", exists=True, dir_okay=False),
     ],
     output_path: Annotated[
         Path,
@@ -210,17 +211,17 @@ def train_as_rank(
         """Read the checkpoint, after checking what can be checked at once."""
         if checkpoint_every is not None and checkpoint_every < 1:
             raise ValueError(Errors.P288.format(n=checkpoint_every))
-        with show_validation_error(config_path), config_errors():
+        with show_validation_error(config_path), config_errors(config_path):
             config = load_config(config_path, overrides=overrides, interpolate=False)
             settings = json.loads(json.dumps(config.interpolate()))
-        check_sections(config)
+        check_sections(config, config_path)
         check_numbers(settings["training"])
         warn_of_unknown_settings(config)
         saved = _read_saved(settings, output_path, resume)
         if saved is not None and saved.finished:
             msg.good(f"The run in {output_path} is already finished, after step {saved.step}")
             return saved
-        with config_errors():
+        with config_errors(config_path):
             check_training_files(config)
         check_writable(output_path / CHECKPOINT)
         return saved
@@ -239,7 +240,7 @@ def train_as_rank(
         msg.good(f"Created output directory: {output_path}")
     msg.info(f"Saving to output directory: {output_path}")
     msg.divider("Initializing pipeline")
-    with config_errors():
+    with config_errors(config_path):
         nlp = init_nlp(config, use_gpu=use_gpu)
     msg.good("Initialized pipeline")
     msg.divider("Training pipeline")

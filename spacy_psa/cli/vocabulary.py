@@ -77,7 +77,7 @@ def write_vocabulary(
     from ..pipeline.components import Component
     from ..private_names import show_validation_error
 
-    with show_validation_error(config_path, hint_fill=False), config_errors():
+    with show_validation_error(config_path, hint_fill=False), config_errors(config_path):
         config = load_config(config_path, overrides=overrides, interpolate=False)
         nlp = load_model_from_config(config, auto_fill=True)
         settings = nlp.config.interpolate()

@@ -233,15 +233,15 @@ def parse_options(texts: Sequence[str], form: Format) -> dict[str, Any]:
         else:
             try:
                 options[name] = _parse(value, form.options[name])
-            except ValueError:
-                problem = f"'{value}' for the option '{name}'"
+            except ValueError as err:
+                problem = f"'{value}' for the option '{name}', which should be {err}"
         if problem:
             raise form.unaccepted(problem, name)
     return options
 
 
 def _parse(text: str, parameter: inspect.Parameter) -> Any:
-    """Parse the value of an option by the types that the reader accepts."""
+    """Parse the value of an option by the types that the reader accepts; an error names them."""
     annotation = parameter.annotation
     is_union = isinstance(annotation, types.UnionType)
     kinds = typing.get_args(annotation) if is_union else (annotation,)
@@ -249,9 +249,12 @@ def _parse(text: str, parameter: inspect.Parameter) -> Any:
         return None
     if bool in kinds:
         if text.lower() not in ("true", "false"):
-            raise ValueError(text)
+            raise ValueError("true or false")
         return text.lower() == "true"
-    for kind in (int, float):
+    for kind, what in ((int, "a whole number"), (float, "a number")):
         if kind in kinds and not (str in kinds and not text.isdecimal()):
-            return kind(text)
+            try:
+                return kind(text)
+            except ValueError:
+                raise ValueError(what) from None
     return text.replace("\\t", "\t")

@@ -323,5 +323,5 @@ def test_errors_of_all_releases_are_put_in_the_same_words(
 
 def test_other_errors_are_left_alone() -> None:
     assert explain(ValueError("[E913] Corpus path can't be None.")) is None
-    with pytest.raises(ValueError, match="other"), config_errors():
+    with pytest.raises(ValueError, match="other"), config_errors("a.cfg"):
         raise ValueError("other")

@@ -260,6 +260,13 @@ def test_missing_model_is_one_error(gold: Path, tmp_path: Path):
         assert "model-best" in result.output
 
 
+def test_what_is_no_pipeline_is_one_error(gold: Path, tmp_path: Path):
+    for path in (gold, tmp_path):
+        result = run("psa", "tag", path, "Ann")
+        assert result.exit_code == 1 and "[P271]" in result.output
+        assert path.name in result.output
+
+
 def test_missing_data_is_one_error(pipeline: Path, tmp_path: Path):
     assert "[P109]" in fail(pipeline, tmp_path / "none.spacy")
     assert "[P266]" in fail(pipeline, tmp_path)

@@ -202,14 +202,21 @@ def test_a_config_without_a_section_is_an_error(tmp_path: Path, config: Path, se
     del settings[section]
     settings.to_disk(tmp_path / "less.cfg")
     message = fail(tmp_path / "less.cfg", "--output", tmp_path / "out")
-    assert f"[P437] The config is not valid: it has no section [{section}]" in message
+    assert (
+        "[P437]" in message and f"less.cfg' is not valid: it has no section [{section}]" in message
+    )
     assert not (tmp_path / "out").exists()
 
 
 def test_a_file_that_is_no_config_is_an_error(tmp_path: Path) -> None:
     DocBin().to_disk(tmp_path / "train.spacy")
     message = fail(tmp_path / "train.spacy", "--output", tmp_path / "out")
-    assert "[P437] The config is not valid: the file is not text in UTF-8" in message
+    assert "[P437]" in message and "train.spacy' is not valid: the file is not text" in message
+
+
+def test_a_folder_that_is_no_config_is_an_error(tmp_path: Path) -> None:
+    result = run("psa", "train", tmp_path, "--output", tmp_path / "out")
+    assert result.exit_code == 2 and "is a directory" in result.output
 
 
 def test_an_output_that_is_a_file_is_an_error(tmp_path: Path, config: Path) -> None:

@@ -206,3 +206,4 @@ def test_a_pipeline_without_components_of_ours_is_an_error(folder: Path, name: s
     message = " ".join(plain(result.output).split())
     assert result.exit_code == 1 and "[P346]" in message, message
     assert "''" not in message and not list(folder.glob("out*"))
+    assert "Give a pipeline that has one" in message and "Choose --component" not in message

@@ -69,10 +69,14 @@ def test_booleans_and_numbers_or_names():
     "name,text,problem",
     [
         ("iob", "tag_column", "'tag_column', which should be name=value"),
-        ("iob", "tag_column=one", "'one' for the option 'tag_column'"),
+        (
+            "iob",
+            "tag_column=one",
+            "'one' for the option 'tag_column', which should be a whole number",
+        ),
         ("iob", "color=red", "the option 'color'"),
         ("iob", "problems=none", "the option 'problems'"),
-        ("conllu", "spaces=no", "'no' for the option 'spaces'"),
+        ("conllu", "spaces=no", "'no' for the option 'spaces', which should be true or false"),
     ],
 )
 def test_unsuitable_options_are_errors_that_list_the_options(name, text, problem):
