@@ -135,6 +135,9 @@ def convert_cli(
         counts = ", ".join(f"{code}: {n:,}" for code, n in problems.counts.most_common())
         noun = "problem" if problems.total == 1 else "problems"
         msg.warn(f"{problems.total:,} {noun} in total ({counts})")
+    if stats.labels and not any(stats.labels.values()):
+        layers = ", ".join(stats.labels)
+        msg.warn(f"No label was found ({layers}): nothing can be learned from these Docs alone")
     msg.good(f"Wrote {stats.docs:,} Docs to {output_path}")
     _show_next(stats, output_path)
 

@@ -103,7 +103,8 @@ class CorpusStats:
             while len(", ".join(names)) > _TABLE_WIDTH and len(names) > 1:
                 names.pop()
             names += ["…"] if len(counts) > len(names) else []
-            rows.append((layer, f"{counts.total():,}", f"{len(counts)}: {', '.join(names)}"))
+            found = f"{len(counts)}: {', '.join(names)}" if counts else ""
+            rows.append((layer, f"{counts.total():,}", found))
         return rows
 
     def to_dict(self) -> dict[str, Any]:

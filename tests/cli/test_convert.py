@@ -100,6 +100,16 @@ def test_summary_is_printed(tmp_path, chunks_path):
     assert ["chunks", "3", "2:", "VP,", "NP"] in rows
 
 
+def test_a_file_without_any_label_is_told(tmp_path):
+    path = tmp_path / "texts.jsonl"
+    path.write_text('{"text": "Kate lives here.", "spans": []}\n', encoding="utf8")
+    result = run(path, tmp_path / "train.spacy", "--format", "offsets")
+    assert result.exit_code == 0 and "Next: " not in result.output
+    assert "No label was found (ents)" in result.output
+    path.write_text(path.read_text() + '{"text": "Kate", "spans": [[0, 4, "PER"]]}\n')
+    assert "No label" not in run(path, tmp_path / "a.spacy", "--format", "offsets").output
+
+
 @pytest.mark.parametrize("target", ["ents", "spans"])
 def test_training_data_has_a_next_command(tmp_path, ents_path, chunks_path, target):
     path = ents_path if target == "ents" else chunks_path
