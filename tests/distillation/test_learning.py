@@ -154,6 +154,15 @@ def test_empty_documents() -> None:
     assert tagger_of(student).distill(tagger_of(trained_nlp()), empty) == {NAME: 0.0}
 
 
+def test_docs_without_predicates_teach_nothing() -> None:
+    student, teacher = srl_data.initialized_nlp(), srl_data.trained_nlp()
+    pipe = srl_data.srl_of(student)
+    docs = [Doc(student.vocab, words=words) for words in (["Rain", "fell"], [])]
+    examples = [Example(doc, doc.copy()) for doc in docs]
+    losses = pipe.distill(srl_data.srl_of(teacher), examples, sgd=make_adam(0.01))
+    assert losses == {srl_data.NAME: 0.0}
+
+
 def test_other_sentences_of_the_same_tokens() -> None:
     # One chain of two tokens and one of one become chains of one and of two
     p = random_potentials(3, (2, 1), seed=1)

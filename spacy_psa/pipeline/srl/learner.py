@@ -117,6 +117,8 @@ class RoleLearner(Learner):
         references = [eg.reference for eg in examples]
         predicates = [sorted(p.token for p in teacher.predicates(doc)) for doc in references]
         docs = [eg.predicted for eg in examples]
+        if not any(predicates):
+            return docs, (docs, predicates), lambda potentials: (0.0, potentials)
         chain = role_distribution(teacher, references, predicates)
         counts = [len(own) for own in predicates]
         said = list(teachings(chain, teacher.tags, counts, mass=1.0, most=None))
