@@ -198,7 +198,7 @@ def overridden_settings(pipe: TrainablePipe, path: Path, given: Mapping[str, Any
     There are none if the component is loaded on its own."""
     reference, file = _pipelines.get(pipe), path.parent / "config.cfg"
     nlp = None if reference is None else reference()
-    if nlp is None or not file.is_file():
+    if nlp is None or pipe.name not in nlp.component_names or not file.is_file():
         return []
     # Not `nlp.config`, which would replace the components by those that have been created
     config = nlp._config

@@ -141,3 +141,12 @@ def test_settings_of_roles_can_be_changed(tmp_path: Path, name: str, value: Any)
     nlp = load(tmp_path, srl_data.NAME, **{name: value})
     assert srl_data.srl_of(nlp).cfg[name] == value
     assert srl_data.srl_of(spacy.load(tmp_path)).cfg[name] != value
+
+
+def test_a_component_outside_its_pipeline_can_be_loaded(saved: Path) -> None:
+    nlp = make_nlp("ents", threshold=0.5)
+    component = tagger_of(nlp)
+    nlp.remove_pipe(NAME)
+    component.from_disk(saved / NAME, exclude=["vocab"])
+    assert component.labels == tagger_of(trained_nlp("ents")).labels
+    assert component.cfg["threshold"] is None
