@@ -21,7 +21,7 @@ from ...inference import LinearChain, Potentials
 from ...inference.sampling import Generator
 from ...models.labeler import sentence_lengths
 from ..delegation import all_docs
-from ..monitors import scores_of
+from ..monitors import check_initialized, scores_of
 from .conditioning import condition
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ class TagQueries:
         """
         docs = all_docs(self.pipe.name, docs)
         if not any(len(doc) for doc in docs):
+            check_initialized(self.pipe)
             return LinearChain(Potentials(torch.zeros(0, len(self.pipe.tags)), ()))
         return self._of_model(docs, keep_existing=not self.pipe.cfg["overwrite"])
 

@@ -75,6 +75,9 @@ def test_an_uninitialized_component_says_so() -> None:
         nlp("Ann likes Berlin .")
     with problem:
         nlp.update(make_examples(nlp))
+    for text in ("Ann", ""):
+        with problem:
+            nlp.get_pipe("second").marginals([nlp.make_doc(text)])
 
 
 def test_an_uninitialized_component_has_nothing_to_say_of_an_empty_doc() -> None:
