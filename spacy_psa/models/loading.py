@@ -16,7 +16,7 @@ from torch import Tensor
 from ..errors import Errors
 from ..messages import unpack
 from ..private_names import function_of, network_of
-from .network_shim import NetworkShim
+from .network_shim import NetworkShim, networks
 from .srl_ensemble import forward as average
 from .word_shim import WordCharacterShim
 
@@ -71,7 +71,7 @@ def read_model(model: Model, data: bytes) -> None:
 
 def has_network(model: Model) -> bool:
     """Check whether a model contains a built network of this package."""
-    return any(network_of(shim) is not None for node in model.walk() for shim in _networks(node))
+    return next(networks(model), None) is not None
 
 
 def _check_loaded(node: Model, dims: Mapping[str, int | None]) -> None:

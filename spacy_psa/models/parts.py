@@ -36,7 +36,7 @@ def build_psa_bias(
     RAISES (ValueError): If a value is out of range.
     """
     _check_window(window)
-    _check_distance(max_distance)
+    check_counts(max_distance=max_distance)
     return partial(
         PSABias,
         window=window,
@@ -77,7 +77,7 @@ def build_token_position_bias(max_distance: int = 10) -> PartBuilder:
     RETURNS (PartBuilder): Builds a `TokenPositionBias`.
     RAISES (ValueError): If a value is out of range.
     """
-    _check_distance(max_distance)
+    check_counts(max_distance=max_distance)
     return partial(TokenPositionBias, max_distance=max_distance)
 
 
@@ -88,7 +88,7 @@ def build_token_offset_bias(max_distance: int = 10) -> PartBuilder:
     RETURNS (PartBuilder): Builds a `TokenOffsetBias`.
     RAISES (ValueError): If a value is out of range.
     """
-    _check_distance(max_distance)
+    check_counts(max_distance=max_distance)
     return partial(TokenOffsetBias, max_distance=max_distance)
 
 
@@ -115,7 +115,3 @@ def _for_any_width(layer: Callable[..., nn.Module], width: int, **settings: Any)
 def _check_window(window: float) -> None:
     # Its square is a divisor, so neither may be 0 or infinite
     check_value("window", window, lambda n: 1e-6 <= n <= 1e9, "greater than 0, from 1e-6 to 1e9")
-
-
-def _check_distance(max_distance: int) -> None:
-    check_counts(max_distance=max_distance)

@@ -86,12 +86,18 @@ def gradients_of_arrays(model: Model) -> Iterator[Tensor]:
 
 def gradients_of_networks(model: Model) -> Iterator[Tensor]:
     """YIELDS (Tensor): The gradients of PyTorch's parameters."""
+    for shim in torch_shims(model):
+        for parameter in network_of(shim).parameters():
+            if parameter.grad is not None:
+                yield parameter.grad
+
+
+def torch_shims(model: Model) -> Iterator[PyTorchShim]:
+    """YIELDS (PyTorchShim): The shims that have a network of PyTorch, of whatever package."""
     for node in model.walk():
         for shim in node.shims:
             if isinstance(shim, PyTorchShim) and network_of(shim) is not None:
-                for parameter in network_of(shim).parameters():
-                    if parameter.grad is not None:
-                        yield parameter.grad
+                yield shim
 
 
 @runtime_checkable

@@ -8,7 +8,7 @@ from typing import Any
 
 from spacy.pipeline import TrainablePipe
 from spacy.tokens import Doc
-from thinc.api import Model, PyTorchShim
+from thinc.api import Model
 from thinc.util import xp2torch
 from torch import Tensor
 
@@ -22,6 +22,7 @@ from ..models.updating import (
     gradients_of,
     gradients_of_arrays,
     gradients_of_networks,
+    torch_shims,
 )
 from ..private_names import gradient_scaler_of, network_of
 from ..tensor_versions import TensorVersions
@@ -168,24 +169,16 @@ def _weights(model: Model) -> Iterator[Tensor]:
         for name in node.param_names:
             if node.has_param(name):
                 yield xp2torch(node.get_param(name))
-        for shim in _networks(node):
-            yield from network_of(shim).parameters()
-
-
-def _networks(node: Model) -> Iterator[PyTorchShim]:
-    return (s for s in node.shims if isinstance(s, PyTorchShim) and network_of(s) is not None)
+    for shim in torch_shims(model):
+        yield from network_of(shim).parameters()
 
 
 def skips_update(model: Model) -> bool:
     """Check whether gradients scaled for mixed precision have overflowed. The update must then be
     skipped, and the scale will be reduced.
     """
-    return any(
-        scaler is not None and scaler.found_inf
-        for node in model.walk()
-        for shim in _networks(node)
-        for scaler in [gradient_scaler_of(shim)]
-    )
+    scalers = map(gradient_scaler_of, torch_shims(model))
+    return any(scaler is not None and scaler.found_inf for scaler in scalers)
 
 
 def skip_update(key: tuple[int, str], weights: Any, gradient: Any) -> tuple[Any, Any]:
@@ -199,11 +192,11 @@ def _drop_gradients(model: Model) -> None:
         for name in node.grad_names:
             if node.has_grad(name):
                 node.set_grad(name, node.ops.alloc(node.get_grad(name).shape))
-        for shim in _networks(node):
-            for parameter in network_of(shim).parameters():
-                parameter.grad = None
-            if isinstance(shim, NetworkShim):
-                shim.scaler.forget()
+    for shim in torch_shims(model):
+        for parameter in network_of(shim).parameters():
+            parameter.grad = None
+        if isinstance(shim, NetworkShim):
+            shim.scaler.forget()
 
 
 # So many are no accident

@@ -13,6 +13,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from torch import Tensor
 
+from ..annotation.alignment import same_tokens
 from ..errors import Errors
 from ..inference import LinearChain
 from ..inference.edge_marginals import START, EdgeMarginals, cross_entropy, joined, pair_marginals
@@ -225,8 +226,6 @@ def teachings(
 
 def check_same_words(examples: Sequence[Example]) -> None:
     """Check that teacher and student read the same tokens."""
-    from ..annotation.alignment import same_tokens
-
     for eg in examples:
         if not same_tokens(eg):
             raise ValueError(Errors.P538.format(text=eg.reference.text[:60]))

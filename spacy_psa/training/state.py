@@ -49,7 +49,7 @@ def read_state(
     }
     rest["radam"] = optimizer._radam_buffer
     rest["labels"] = {name: list(pipe.labels) for name, pipe in _labelers(nlp, frozen)}
-    rest["gradients"] = [path for path, (owner, name) in _owners(nodes) if _has_grad(owner, name)]
+    rest["gradients"] = [path for path, owner in _owners(nodes) if gradient_of(owner) is not None]
     return tensors, rest
 
 
@@ -61,7 +61,7 @@ def write_state(
     rest: dict[str, Any],
 ) -> None:
     """Restore what `read_state` has read in a pipeline and its optimizer. If the state does not
-    match the pipeline, it is unchanged."""
+    match the pipeline, no weight is changed."""
     for name, pipe in _labelers(nlp, frozen):
         # A sourced component may have gained labels in training
         pipe.tagset.take(rest.get("labels", {}).get(name, ()))
@@ -167,10 +167,12 @@ def _keys(nodes: dict[str, Model]) -> Iterator[tuple[tuple[int, str], str]]:
         yield (owner.id, name), path
 
 
-def _has_grad(owner: Model | PyTorchShim, name: str) -> bool:
-    if isinstance(owner, Model):
-        return bool(owner.has_grad(name))
-    return network_of(owner).get_parameter(name).grad is not None
+def gradient_of(owner: Owner) -> Tensor | None:
+    """The gradient of a parameter, as a tensor that shares its memory."""
+    place, name = owner
+    if isinstance(place, Model):
+        return xp2torch(place.get_grad(name)) if place.has_grad(name) else None
+    return network_of(place).get_parameter(name).grad
 
 
 def zero_gradient(owner: Model | PyTorchShim, name: str) -> None:

@@ -9,12 +9,10 @@ from typing import Any
 
 import torch
 from spacy.language import Language
-from thinc.api import Model
-from thinc.util import xp2torch
 from torch import Tensor
 
-from ...private_names import foreach, gradient_scaler_of, network_of, set_overflow
-from ..state import Owner, trained_owners, trained_shims, zero_gradient
+from ...private_names import foreach, gradient_scaler_of, set_overflow
+from ..state import gradient_of, trained_owners, trained_shims, zero_gradient
 from .group import Group
 
 LARGE_TABLE = 1024  # rows, of which a batch uses few
@@ -36,7 +34,7 @@ def sum_gradients(
     """
     owners = trained_owners(nlp, frozen)
     scalers = _scalers(nlp, frozen)
-    present = [float(_gradient(owner) is not None) for owner in owners]
+    present = [float(gradient_of(owner) is not None) for owner in owners]
     overflows = [float(scaler.found_inf) for scaler in scalers]
     scaled = [float(getattr(scaler, "has_scaled", False)) for scaler in scalers]
     sums = iter(group.sum([*present, *overflows, *scaled, *numbers]))
@@ -48,9 +46,9 @@ def sum_gradients(
     alike: dict[tuple[torch.device, torch.dtype], list[Tensor]] = defaultdict(list)
     for owner, count in zip(owners, present, strict=True):
         if count > 0:
-            if _gradient(owner) is None:
+            if gradient_of(owner) is None:
                 zero_gradient(*owner)
-            gradient = _gradient(owner)
+            gradient = gradient_of(owner)
             assert gradient is not None
             alike[gradient.device, gradient.dtype].append(gradient)
     for gradients in alike.values():
@@ -83,14 +81,6 @@ def _used_rows(gradients: Sequence[Tensor], group: Group) -> dict[int, Tensor]:
     group.sum_tensor(counts)
     parts = counts.split([len(g) for g in tables.values()])
     return {i: part.nonzero().squeeze(1) for i, part in zip(tables, parts, strict=True)}
-
-
-def _gradient(owner: Owner) -> Tensor | None:
-    """The gradient of a parameter, as a tensor that shares its memory."""
-    place, name = owner
-    if isinstance(place, Model):
-        return xp2torch(place.get_grad(name)) if place.has_grad(name) else None
-    return network_of(place).get_parameter(name).grad
 
 
 def _scalers(nlp: Language, frozen: Sequence[str]) -> list[Any]:
