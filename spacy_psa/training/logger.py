@@ -202,14 +202,13 @@ def _keep_lines_before(path: Path, step: int) -> None:
     kept = []
     for i, line in enumerate(lines, 1):
         try:
-            found = json.loads(line)["step"]
+            if json.loads(line)["step"] < step:
+                kept.append(line + "\n")
         except (ValueError, TypeError, KeyError):
             if i == len(lines) and (i > 1 or line.startswith('{"step": ')):
                 # A killed run may have left a partial line.
                 break
             raise ValueError(Errors.P291.format(path=path, line=i)) from None
-        if found < step:
-            kept.append(line + "\n")
     with atomic_path(path, shared=False) as temporary:
         temporary.write_text("".join(kept), encoding="utf8")
 

@@ -122,7 +122,10 @@ def test_half_a_line_of_a_killed_run_is_removed(nlp: Language, tmp_path: Path) -
     assert [entry["step"] for entry in entries(tmp_path / "run.jsonl")] == [0, 3]
 
 
-@pytest.mark.parametrize("content", ["Some text\nof mine\n", '{"text": "mine"}\n', "[1]\n"])
+@pytest.mark.parametrize(
+    "content",
+    ["Some text\nof mine\n", '{"text": "mine"}\n', "[1]\n", '{"step": "a"}\n{"step": "b"}\n'],
+)
 def test_other_files_are_not_written_over(nlp: Language, tmp_path: Path, content: str) -> None:
     (tmp_path / "mine.jsonl").write_text(content, encoding="utf8")
     log_step, finalize = start(nlp, tmp_path / "mine.jsonl")
