@@ -216,8 +216,8 @@ class StagnationMonitor:
         self._has_told = False
 
     def note_rate(self, name: str, rate: float | None) -> None:
-        """Take note of the learning rate of an update, and warn once if that of two in a row is 0:
-        where a schedule warms up from 0, only spaCy's training loop steps it."""
+        """Take note of the learning rate of an update, and warn at the second of 0 in a row: where
+        a schedule warms up from 0, only spaCy's training loop steps it."""
         self._still = self._still + 1 if rate == 0.0 else 0
         if self._still == 2:
             warn(Warnings.W438.format(name=name))
