@@ -29,6 +29,9 @@ NO_SECTION = (
     "it has no section [{name}]. Create a config with `python -m spacy psa init-config`, or add "
     "missing sections with `python -m spacy init fill-config`."
 )
+# Some editors on Windows do so
+MARKED = "the file begins with a byte order mark. Save it as UTF-8 without one."
+NO_CONFIG = "it has no sections. Give a config, as `python -m spacy psa init-config` writes it."
 IN_A_FILE = " If a file of yours registers it, name that file with --code."
 # A section may have any name, as variables do; one this similar is a typo.
 SLIP = 0.8
@@ -60,6 +63,8 @@ def explain(error: ValueError) -> str | None:
     from spacy.util import registry
     from thinc.api import ConfigValidationError
 
+    if "contains no section headers" in str(error):
+        return MARKED if r"\ufeff" in str(error) else NO_CONFIG
     if isinstance(error, ConfigValidationError):
         lines = [_describe(each, error) for each in error.errors or ()]
         return "\n".join(filter(None, [_title(error), error.desc, *lines]))

@@ -139,11 +139,14 @@ def apply(
 
 
 def _check_pipeline(name: str) -> None:
-    """Check that there is a pipeline, with spaCy's own error if not, before anything else fails."""
+    """Check that there is a pipeline before anything else fails, with spaCy's error if not."""
     from spacy.util import is_package, load_model
 
-    if not (is_package(name) or Path(name).exists()):
-        load_model(name)
+    if is_package(name) or (Path(name) / "meta.json").is_file():
+        return
+    if Path(name).exists():
+        raise ValueError(Errors.P271.format(path=name))
+    load_model(name)
 
 
 def require(package: str, what: str, extra: str) -> None:

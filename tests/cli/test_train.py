@@ -214,6 +214,19 @@ def test_a_file_that_is_no_config_is_an_error(tmp_path: Path) -> None:
     assert "[P437]" in message and "train.spacy' is not valid: the file is not text" in message
 
 
+def test_a_config_with_a_byte_order_mark_is_an_error(tmp_path: Path, config: Path) -> None:
+    marked, other = tmp_path / "marked.cfg", tmp_path / "train.jsonl"
+    marked.write_text(config.read_text(encoding="utf8"), encoding="utf-8-sig")
+    other.write_text('{"text": "Ann ran"}', encoding="utf8")
+    message = fail(marked, "--output", tmp_path / "out")
+    assert (
+        "[P437]" in message and "marked.cfg' is not valid: the file begins with a byte" in message
+    )
+    message = fail(other, "--output", tmp_path / "out")
+    assert "[P437]" in message and "train.jsonl' is not valid: it has no sections" in message
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_folder_that_is_no_config_is_an_error(tmp_path: Path) -> None:
     result = run("psa", "train", tmp_path, "--output", tmp_path / "out")
     assert result.exit_code == 2 and "is a directory" in result.output

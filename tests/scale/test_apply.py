@@ -391,6 +391,7 @@ def test_a_missing_package_is_one_error(
     monkeypatch: pytest.MonkeyPatch, texts: Path, package: str, settings: dict
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
+    (texts.parent / "meta.json").write_text("{}", encoding="utf8")  # as in a pipeline
     with pytest.raises(ValueError, match=rf"P500.*{package}"):
         spacy_psa.apply(texts.parent, texts, "out", **settings)
 
@@ -399,6 +400,8 @@ def test_a_missing_pipeline_is_named_before_a_missing_package(
     monkeypatch: pytest.MonkeyPatch, texts: Path
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ValueError, match=rf"P271.*{texts.parent}"):
+        spacy_psa.apply(str(texts.parent), texts, "out")
     with pytest.raises(OSError, match=r"E050.*'none'"):
         spacy_psa.apply("none", texts, "out")
 
