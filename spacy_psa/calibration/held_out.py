@@ -110,7 +110,7 @@ def confidences(
     for batch in batches:
         chain = LinearChain(batch.labeled.at(temperature), constraints=component.constraints)
         marginals = component.marginals(batch.docs, distribution=chain)
-        best = split(chain.argmax.numpy(), chain.potentials.lengths)
+        best = split(chain.argmax.cpu().numpy(), chain.potentials.lengths)
         well_formed = iter(component.queries.well_formed(best))
         tags = [[next(well_formed) for _ in doc] for doc in batch.docs]
         for names, gold, probs in zip(tags, batch.gold, marginals, strict=True):
