@@ -45,7 +45,10 @@ FILE = "vocabulary.json"
 )
 def vocabulary_cli(
     ctx: typer.Context,
-    config_path: Annotated[Path, typer.Argument(metavar="CONFIG", help="Training config")],
+    config_path: Annotated[
+        Path,
+        typer.Argument(metavar="CONFIG", help="Training config", exists=True, dir_okay=False),
+    ],
     output_path: FolderOption,
     limit: Annotated[
         int | None, typer.Option("--limit", min=1, help="Maximum number of documents to read")

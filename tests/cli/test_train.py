@@ -227,8 +227,9 @@ def test_a_config_with_a_byte_order_mark_is_an_error(tmp_path: Path, config: Pat
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_that_is_no_config_is_an_error(tmp_path: Path) -> None:
-    result = run("psa", "train", tmp_path, "--output", tmp_path / "out")
+@pytest.mark.parametrize("command", ["train", "vocabulary"])
+def test_a_folder_that_is_no_config_is_an_error(tmp_path: Path, command: str) -> None:
+    result = run("psa", command, tmp_path, "--output", tmp_path / "out")
     assert result.exit_code == 2 and "is a directory" in result.output
 
 
