@@ -126,7 +126,7 @@ def write_page(folder: Path, guide: Path = GUIDE) -> None:
     images: dict[str, list[str]] = {"": [], "-lengths": []}
     for name, comparison in COMPARISONS.items():
         cells = list(comparison.cells())
-        lacking = [cell for cell in cells if not (folder / f"{cell.name}.json").exists()]
+        lacking = missing(cells, folder)
         lines += ["", f"## {comparison.title}"]
         if lacking:
             command = f"`{COMMAND} --only {name}`"

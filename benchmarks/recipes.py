@@ -146,8 +146,12 @@ def missing(cells: Sequence[Cell], output: Path) -> list[Cell]:
 
 
 def is_done(path: Path) -> bool:
-    """RETURNS (bool): Whether a result is there, and no deadline cut it short."""
-    return path.exists() and not json.loads(path.read_text(encoding="utf8"))["cut"]
+    """RETURNS (bool): Whether a result is there, with the counts for each sentence, which earlier
+    ones do not have, and no deadline cut it short."""
+    if not path.exists():
+        return False
+    result = json.loads(path.read_text(encoding="utf8"))
+    return not result["cut"] and "units" in result["best"]
 
 
 def run(cells: Sequence[Cell], arguments: argparse.Namespace, until: float) -> None:

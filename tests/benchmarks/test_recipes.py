@@ -137,7 +137,11 @@ def test_what_a_deadline_cut_short_is_trained_again(tmp_path: Path) -> None:
     path = tmp_path / f"{cell.name}.json"
     path.write_text(json.dumps(result("psa", None, 50.0, cut=True)), encoding="utf8")
     assert recipes.missing([cell], tmp_path) == [cell]
-    path.write_text(json.dumps(result("psa", None, 50.0)), encoding="utf8")
+    without_units = result("psa", None, 50.0)
+    path.write_text(json.dumps(without_units), encoding="utf8")
+    assert recipes.missing([cell], tmp_path) == [cell]
+    without_units["best"]["units"] = ""
+    path.write_text(json.dumps(without_units), encoding="utf8")
     assert recipes.missing([cell], tmp_path) == []
 
 
