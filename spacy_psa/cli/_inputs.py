@@ -65,6 +65,7 @@ def plan(
     inputs: Sequence[Path], output: Path, form: Format, *, merge: bool = False
 ) -> list[Conversion]:
     """Pair inputs with outputs."""
+    inputs = _distinct(inputs, form)
     one_output = output.suffix == ".spacy" and not output.is_dir()
     if one_output and (merge or len(inputs) == 1):
         # A reader that takes folders knows which files belong together.
@@ -119,6 +120,31 @@ def _files(path: Path, form: Format) -> list[tuple[Path, Path]]:
         firsts = {file_.with_name(_stem(file_, form)): file_ for file_ in reversed(ranked)}
         files = sorted(firsts.values())
     return [(file_, file_.relative_to(path)) for file_ in files]
+
+
+def _distinct(inputs: Sequence[Path], form: Format) -> list[Path]:
+    """Leave out files that are read with another one (.words, .props) or have its sentences again
+    (.mrg, .pos), as in folders."""
+    if not form.takes_folder:
+        return list(inputs)
+    chosen: dict[object, Path] = {}
+    for path in inputs:
+        key = _sentences_of(path, form)
+        other = chosen.setdefault(key, path)
+        if form.owns(path) and _rank(path, form) < _rank(other, form):
+            chosen[key] = path
+    return list(chosen.values())
+
+
+def _sentences_of(path: Path, form: Format) -> object:
+    """What files with the same sentences have in common."""
+    if path.is_dir() or not form.owns(path):
+        return path
+    if form.name == "conll2005":
+        from ..corpora.conll2005 import find_pairs
+
+        return tuple(find_pairs(path))
+    return path.with_name(_stem(path, form))
 
 
 def _n_parts(path: Path, form: Format) -> int:

@@ -472,6 +472,25 @@ def test_both_test_sets_of_conll2005_are_parts_of_their_own(tmp_path):
     assert result.exit_code == 1 and "[P148] 2 files" in result.output
 
 
+@pytest.mark.parametrize("options", [[], ["--merge"]])
+@pytest.mark.parametrize("names", [("a.words", "a.props"), ("a.props", "a.words")])
+def test_a_pair_that_is_named_whole_is_read_once(tmp_path, names, options):
+    folder = write_parts(tmp_path / "in", "a")
+    inputs = [folder / name for name in names]
+    result = run(*inputs, tmp_path / "a.spacy", "-f", "conll2005", *options)
+    assert result.exit_code == 0, result.output
+    assert [doc.text.strip() for doc in load(tmp_path / "a.spacy")] == ["a"]
+
+
+def test_trees_and_tags_of_the_same_sentences_are_read_once(tmp_path):
+    tags, trees = tmp_path / "a.pos", tmp_path / "a.mrg"
+    tags.write_text("[ Tags/NNS ]\n", encoding="utf8")
+    trees.write_text("((S (NNS Trees)))\n", encoding="utf8")
+    result = run(tags, trees, tmp_path / "a.spacy", "-f", "ptb", "--merge")
+    assert result.exit_code == 0, result.output
+    assert [doc.text.strip() for doc in load(tmp_path / "a.spacy")] == ["Trees"]
+
+
 @pytest.mark.parametrize("name", ["a.spacy", "./a.spacy"])
 def test_the_counts_do_not_take_the_place_of_the_corpus(tmp_path, chunks_path, name):
     before = list(tmp_path.iterdir())
