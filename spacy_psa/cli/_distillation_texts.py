@@ -60,10 +60,12 @@ def annotated_texts(path: Path, nlp: Language) -> Iterator[Text]:
 
 def known_texts(config: Config, nlp: Language) -> tuple[str, list[Text]]:
     """The file of the development data, and texts of it."""
-    path = config.interpolate().get("corpora", {}).get("dev", {}).get("path")
-    if path is None or not Path(path).is_file() or not str(path).endswith(".spacy"):
-        return "", []
-    return str(path), list(islice(annotated_texts(Path(path), nlp), N_KNOWN))
+    from ..training.corpora import corpus_files
+
+    for path in corpus_files(config.interpolate(), "dev_corpus"):
+        if path.is_file() and path.suffix == ".spacy":
+            return str(path), list(islice(annotated_texts(path, nlp), N_KNOWN))
+    return "", []
 
 
 def checksum_of_files(paths: Sequence[str]) -> str:

@@ -23,10 +23,7 @@ def check_corpora(config: Mapping[str, Any]) -> None:
 
     RAISES (CorpusError): If a reader of spaCy finds no file: all scores would be 0, and the
         pipeline before the first update the best."""
-    train, dev = (
-        list(_files(_section(config, config["training"][name])))
-        for name in ("train_corpus", "dev_corpus")
-    )
+    train, dev = (corpus_files(config, name) for name in ("train_corpus", "dev_corpus"))
     if len(train) != 1 or train[0].suffix != ".spacy" or not train[0].is_file():
         return
     from spacy.tokens import DocBin
@@ -36,6 +33,16 @@ def check_corpora(config: Mapping[str, Any]) -> None:
         warn(Warnings.W436.format(path=train[0], n=n, smallest=SMALLEST))
     if len(dev) == 1 and dev[0].is_file() and _same(train[0], dev[0]):
         warn(Warnings.W437.format(path=dev[0], n=n))
+
+
+def corpus_files(config: Mapping[str, Any], setting: str) -> list[Path]:
+    """List the files of a corpus.
+
+    config (Mapping[str, Any]): The config, interpolated.
+    setting (str): The setting of `[training]` that names the corpus.
+    RETURNS (List[Path]): Its files.
+    """
+    return list(_files(_section(config, config["training"][setting])))
 
 
 def check_readable(reader: str, path: Path) -> None:

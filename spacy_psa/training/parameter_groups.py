@@ -151,6 +151,14 @@ class ParameterGroups:
     def __init__(self, groups: Mapping[str, Mapping[str, Any]]) -> None:
         known = [field.name for field in fields(ParameterGroup)][1:]
         for name, settings in groups.items():
+            if not isinstance(settings, Mapping):
+                raise ValueError(
+                    Errors.P216.format(
+                        name=name,
+                        problem=f"is {settings!r}, not a section",
+                        remedy=f"Write [training.optimizer.groups.{name}], or leave it out.",
+                    )
+                )
             for setting in settings:
                 if setting not in known:
                     problem = f"has an unknown setting '{setting}'.{suggestion(setting, known)}"

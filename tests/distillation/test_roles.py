@@ -10,6 +10,7 @@ from spacy.tokens import DocBin
 from thinc.api import Config
 
 from spacy_psa.annotation.propositions import get_frames
+from spacy_psa.cli._distillation_texts import known_texts
 from spacy_psa.distillation.blocks_on_disk import read_items
 
 from ..cli.commands import plain, run, succeed
@@ -68,3 +69,9 @@ def test_texts_without_predicates_are_refused(folder: Path, tmp_path: Path) -> N
     assert result.exit_code == 1
     assert "P536" in result.output
     assert not (tmp_path / "teacher").exists()  # better texts need no other folder
+
+
+def test_development_data_inside_another_reader_are_found(folder: Path) -> None:
+    path, texts = known_texts(Config().from_disk(folder / "student.cfg"), spacy.blank("xx"))
+    assert path == str(folder / "gold.spacy")
+    assert len(texts) == len(srl_data.WORDS)

@@ -252,3 +252,8 @@ def test_a_pipeline_without_our_components_is_to_be_noted() -> None:
         nlp.update(make_examples(nlp), sgd=optimizer)
     note_pipeline(nlp)
     assert not any(change.any() for _, change in changes(nlp, optimizer).values())
+
+
+def test_a_group_that_is_no_section_is_an_error() -> None:
+    with pytest.raises(ValueError, match=r"P216.*'slow'.* is None, not a section"):
+        create_adamw(0.001, groups={"slow": None})  # type: ignore[dict-item]

@@ -101,8 +101,10 @@ class RankedPipeline(ReplayedPipeline):
         for name, loss in zip(names, sums, strict=True):
             if name not in self._frozen:
                 self._total[name] = self._total.get(name, 0.0) + loss
-        # What a component of others calls by another name is not added up
-        self._total.update(self._losses)
+        # What a component of others calls by another name may not be there on all ranks: the log
+        # has the share of its own
+        for name, loss in self._losses.items():
+            self._total[name] = self._total.get(name, 0.0) + float(loss)
         self._losses = {}
         self._digest = 0
 

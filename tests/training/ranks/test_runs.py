@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import spacy
 import torch
+from spacy.training import Example
 from thinc.api import Adam
 
 from spacy_psa.cli.train import train
 from spacy_psa.training.checkpoint import read_checkpoint
+from spacy_psa.training.ranks import ranked_pipeline
+from spacy_psa.training.ranks.place import Place
 from spacy_psa.training.state import read_state
 
 from ..runs import log, weights
@@ -117,3 +122,24 @@ def test_a_rank_that_is_killed_ends_the_run_which_resumes_exactly(
     # Another number of processes draws other random numbers
     train(drawing, tmp_path / "alone", resume=True)
     assert [entry["step"] for entry in log(tmp_path / "alone")] == [0, 5, 10, 15, 19]
+
+
+def test_losses_of_other_names_add_up_until_the_loop_resets_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def update(_: object, *, losses: dict[str, float]) -> None:
+        losses["part"] = losses.get("part", 0.0) + 2.0
+
+    nlp = spacy.blank("en")
+    monkeypatch.setattr(nlp, "update", update)
+    monkeypatch.setattr(ranked_pipeline, "sum_gradients", lambda *arguments: arguments[-1])
+    group: Any = SimpleNamespace(place=Place(0, 1, 0))
+    ranked = ranked_pipeline.RankedPipeline(
+        nlp, lambda: (0.0, {}), None, [], frozen=(), group=group
+    )
+    ranked.is_live = True
+    losses: dict[str, float] = {}
+    for _ in range(3):
+        ranked.update([Example.from_dict(nlp.make_doc("a"), {})], losses=losses)
+        assert not ranked.pipeline
+    assert losses == {"part": 6.0}
