@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..annotation.propositions import CONTINUATION
-from ..figures.tables import DASH, Table, interval, markdown_text, percent, visible
+from ..figures.tables import DASH, Table, counted, interval, markdown_text, percent, visible
 from .sentences import SCORES, WHOLES, ScoredSentence, count
 from .significance import TESTS, Interval, TestResult, bootstrap_interval, difference, few_sentences
 from .units import Layer, Unit
@@ -274,10 +274,10 @@ def summary(comparison: Comparison) -> str:
     line, a warning if there are few sentences.
     """
     c = comparison
-    sentences, differing = f"{c.n_sentences:,} sentences", f"{c.n_differing:,}"
+    sentences, differing = counted(c.n_sentences, "sentences"), f"{c.n_differing:,}"
     if c.wholes is not None:
-        sentences += f" with {c.wholes.total:,} {c.wholes.name}"
-        differing += f", for {c.wholes.n:,} {c.wholes.name}"
+        sentences += f" with {counted(c.wholes.total, c.wholes.name)}"
+        differing += f", for {counted(c.wholes.n, c.wholes.name)}"
     text = (
         f"{sentences}; different predictions in {differing}; "
         f"{c.names[0]} better in {c.better[0]:,}, {c.names[1]} in {c.better[1]:,}."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from ..figures.tables import DASH, Table, interval, markdown_text, percent, visible
+from ..figures.tables import DASH, Table, counted, interval, markdown_text, percent, visible
 from .confusion import NOTHING, Mistake, WrongSentence
 from .report import Breakdown, Report
 from .significance import few_sentences
@@ -66,23 +66,20 @@ def confusion_rows(report: Report, limit: int) -> list[list[str]]:
 
 def summary(report: Report) -> str:
     """Summarize what was evaluated."""
-    counted = {"documents": report.n_docs, "sentences": report.n_sentences}
+    numbers = {"documents": report.n_docs, "sentences": report.n_sentences}
     # If the units are tokens, both counts are the same.
-    counted |= {"tokens": report.n_tokens, report.unit: report.total.counts.gold}
+    numbers |= {"tokens": report.n_tokens, report.unit: report.total.counts.gold}
     wholes = report.wholes
     if wholes is not None:
-        counted[wholes.name] = wholes.gold
-    text = ", ".join(f"{n:,} {_singular(name) if n == 1 else name}" for name, n in counted.items())
+        numbers[wholes.name] = wholes.gold
+    text = ", ".join(counted(n, name) for name, n in numbers.items())
     text += "."
     if report.n_skipped:
-        text += f" {report.n_skipped:,} documents without annotation were skipped."
+        were = "was" if report.n_skipped == 1 else "were"
+        text += f" {counted(report.n_skipped, 'documents')} without annotation {were} skipped."
     if wholes is not None and wholes.skipped:
         text += f" Predicted {wholes.name} not in the gold standard (ignored): {wholes.skipped:,}."
     return "\n".join(filter(None, [text, few_sentences(report.n_sentences, "intervals")]))
-
-
-def _singular(name: str) -> str:
-    return name[:-3] + "y" if name.endswith("ies") else name.removesuffix("s")
 
 
 def headline(reports: Sequence[Report]) -> str:
@@ -103,11 +100,8 @@ def notes(report: Report) -> list[str]:
 
 def sentence_heading(sentence: WrongSentence, unit: str) -> str:
     """The location of a sentence and its number of errors."""
-    wrong = len(sentence.mistakes)
-    return (
-        f"Document {sentence.doc}, token {sentence.token}: {wrong} "
-        f"mistake{'s' * (wrong != 1)}, {sentence.units} gold {unit}"
-    )
+    wrong, gold = counted(len(sentence.mistakes), "mistakes"), counted(sentence.units, unit, "gold")
+    return f"Document {sentence.doc}, token {sentence.token}: {wrong}, {gold}"
 
 
 def mistake_line(mistake: Mistake) -> str:

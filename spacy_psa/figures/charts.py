@@ -148,8 +148,10 @@ def bar_plot(
     start = max(0.0, scale["domain"][0])
     if logarithmic:
         start = 0.5
-        scale = alt.Scale(type="log", domainMin=start)
-        axis = alt.Axis(values=[10**n for n in range(12)], format=",d")
+        # Up to a power of ten, so that the axis ends with a tick
+        digits = max(0, math.ceil(math.log10(max(row["y"] for row in rows))))
+        scale = alt.Scale(type="log", domain=[start, 10**digits])
+        axis = alt.Axis(values=[10**n for n in range(digits + 1)], format=",d")
     base = alt.Chart(alt.Data(values=rows)).encode(
         x=_categories(categories, x_label),
         xOffset=alt.XOffset("series:N", sort=list(series)),

@@ -84,6 +84,12 @@ def interval(ends: Sequence[float] | None) -> str:
     return f"{low} to {high}" if "\u2212" in low + high else f"{low}\u2013{high}"
 
 
+def counted(n: int, names: str, kind: str = "") -> str:
+    """Format a number of things, given their name in the plural and what comes before it."""
+    name = names[:-3] + "y" if names.endswith("ies") else names.removesuffix("s")
+    return " ".join(filter(None, [f"{n:,}", kind, name if n == 1 else names]))
+
+
 def _has_numbers(cells: Sequence[str]) -> bool:
     return all(FIGURE.match(cell) for cell in cells if cell not in ("", DASH, "\u2013"))
 

@@ -117,8 +117,10 @@ def test_documents_without_annotation_are_counted():
 
 
 def test_one_of_a_kind_is_counted_in_the_singular():
-    report = evaluate([tagged("X", "X")], TAG, FEW, n_docs=1)
-    assert summary(report).startswith("1 document, 1 sentence, 1 token.")
+    report = evaluate([tagged("X", "Y")], TAG, FEW, n_docs=2)
+    text = "1 document, 1 sentence, 1 token. 1 document without annotation was skipped."
+    assert summary(report).startswith(text)
+    assert "**Document 1, token 0: 1 mistake, 1 gold token**" in to_markdown([report], "Title")
 
 
 def test_everything_wrong_is_zero_and_not_undefined():

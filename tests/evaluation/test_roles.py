@@ -175,7 +175,8 @@ def test_propositions_that_differ_are_shown_one_by_one():
     first, second = paired(GOLD, with_roles(("A1", "A0"))), paired(GOLD, GOLD)
     result = compare(first, second, ROLES, ("old", "new"), n_trials=10)
     assert result.values == (pytest.approx(0.75), 1.0)
-    assert "1 sentences with 2 propositions; different predictions in 1, for 1" in summary(result)
+    text = "1 sentence with 2 propositions; different predictions in 1, for 1 proposition;"
+    assert text in summary(result)
     [shown] = result.sentences
     table = sentence_table(shown, result.names)
     assert "'rise' (token 6): +2 for new" in table.title

@@ -142,6 +142,12 @@ def test_bars_grow_with_the_logarithm_of_counts_and_one_is_visible() -> None:
     assert {"x", "y", "z", "1,000"} <= set(texts(svg))
 
 
+def test_axes_of_counts_end_with_a_tick() -> None:
+    for most, tick in ((1.0, "1"), (100.0, "100"), (341.0, "1,000")):
+        svg = bar_plot({"a": {"x": 1.0, "y": most}}, "t", "n", logarithmic=True)
+        assert tick in texts(svg)
+
+
 @pytest.mark.parametrize("draw", [bar_plot, interval_plot])
 def test_values_may_have_whiskers(draw: object) -> None:
     values, ends = {"x": 50.0, "y": 40.0}, {"x": (45.0, 60.0)}
