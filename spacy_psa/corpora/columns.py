@@ -71,7 +71,8 @@ def read_columns(
         if header:
             header = False
             continue
-        if separator is not None:
+        # Boundaries have spaces in files of tabs, too
+        if separator is not None and parts[0] != boundary:
             parts = line.split(separator)
         row = Row(number, tuple(parts))
         is_token = columns is not None and parts[0] != boundary

@@ -84,6 +84,10 @@ def write_conllu(sentences: Iterable[Sentence], scheme: str = "BIO") -> Iterator
         misc = [[] if space else ["SpaceAfter=No"] for space in spaces]
         if sentence.ents is not None:
             tags = _encoded(sentence.ents, sentence, "conllu", scheme)
+            if "|" in "".join(tags):
+                label = next(label for _, _, label in sentence.ents if "|" in label)
+                problem = f"the label '{label}' has the sign |, which separates values in MISC"
+                raise _failing(sentence, "conllu")(problem)
             misc = [[f"name={tag}", *rest] for tag, rest in zip(tags, misc, strict=True)]
         columns = [
             [str(i) for i in range(1, n_words + 1)],

@@ -245,6 +245,12 @@ TREEBANK = """# newdoc id = d
 """
 
 
+def test_labels_with_the_sign_between_values_of_misc_are_errors():
+    sentence = Sentence(["Ann"], ents=[(0, 1, "PER|ORG")])
+    with pytest.raises(ValueError, match=r"P165.*the label 'PER\|ORG' has the sign"):
+        list(get_writer("conllu").write([sentence], "BIO"))
+
+
 def test_what_conllu_loses_is_what_is_not_read(tmp_path):
     (tmp_path / "a").write_text(TREEBANK, encoding="utf8")
     sents = list(FORMATS["conllu"].read(tmp_path / "a"))

@@ -138,6 +138,13 @@ def test_document_boundaries_may_have_any_number_of_columns(write):
     ]
 
 
+def test_boundaries_have_spaces_in_files_of_tabs_too(write):
+    text = "-DOCSTART- -X- O O\n\nNew York\tB-LOC\n-DOCSTART- -X- O O\n\nAnn Lee\tB-PER\n"
+    sentences = list(read_iob(write(text), separator="\t"))
+    assert [sentence.words for sentence in sentences] == [["New York"], ["Ann Lee"]]
+    assert all(sentence.starts_document for sentence in sentences)
+
+
 @pytest.mark.parametrize("text", ["-DOCSTART-\t\n\nx\tO\n", "x\tO\n-DOCSTART-\t\t\n\nx\tO\n"])
 def test_document_boundaries_may_have_empty_columns(write, text):
     *_, sentence = read_iob(write(text), separator="\t")
