@@ -17,9 +17,16 @@ N_WRITERS = 4
 
 def walk(root: Path) -> Iterator[Path]:
     """Find all files below a folder, also behind links, which are common for shared copies. Hidden
-    files and folders, whose names begin with a dot, are left out.
+    files and folders, whose names begin with a dot, are left out. A folder that may not be read is
+    an error.
     """
-    for folder, subfolders, names in os.walk(root, followlinks=True):
+
+    def check(error: OSError) -> None:
+        if isinstance(error, PermissionError):
+            what = "a folder without permission to read it"
+            raise ValueError(Errors.P162.format(path=error.filename, what=what)) from error
+
+    for folder, subfolders, names in os.walk(root, onerror=check, followlinks=True):
         subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
         for name in subfolders:
             path = Path(folder, name)
