@@ -35,7 +35,9 @@ def apply_to_table(
         from .ray_data import annotate_dataset
 
         return annotate_dataset(str(nlp), source, column, n_process, batch_size, gpu_id, code)
-    if kind not in ("DataFrame", "Table"):
+    # Those of Spark and Polars are called DataFrame, too
+    package = type(source).__module__.partition(".")[0]
+    if (package, kind) not in (("pandas", "DataFrame"), ("pyarrow", "Table")):
         raise ValueError(Errors.P517.format(kind=kind))
     if n_process not in (None, 1):
         raise ValueError(Errors.P518.format(kind=kind, n=n_process))

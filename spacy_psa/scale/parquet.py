@@ -57,7 +57,9 @@ def check_columns(schema: Any, column: str, reserved: Iterable[str], name: str) 
 
 def _is_text(kind: Any) -> bool:
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    # An empty table of pandas, or one without any text, has columns of no type
+    kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_null)
+    return any(is_kind(kind) for is_kind in kinds)
 
 
 def _becomes_text(kind: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -19,7 +20,7 @@ from .reading import Chunk, Failure
 
 
 class JsonShard:
-    """A shard of JSON lines, in which what is null is left out.
+    """A shard of JSON lines, in which what is null or not finite is left out.
 
     path (Path): The file.
     """
@@ -117,8 +118,12 @@ class Entry:
 
 def _without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _without_nulls(v) for key, v in value.items() if v is not None}
-    return [_without_nulls(v) for v in value] if isinstance(value, list) else value
+        found = {key: _without_nulls(v) for key, v in value.items()}
+        return {key: v for key, v in found.items() if v is not None}
+    if isinstance(value, list):
+        return [_without_nulls(v) for v in value]
+    # JSON has no NaN
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 @contextmanager

@@ -375,6 +375,25 @@ def test_tables_keep_their_rows_and_columns(model: Path) -> None:
         spacy_psa.apply(nlp, table)
     with pytest.raises(ValueError, match="P517"):
         spacy_psa.apply(nlp, {"text": texts})
+    of_spark = type("DataFrame", (), {"__module__": "pyspark.sql.dataframe"})
+    with pytest.raises(ValueError, match="P517"):
+        spacy_psa.apply(nlp, of_spark())
+
+
+@pytest.mark.parametrize("texts", [[], [None, None]])
+def test_tables_without_any_text_have_no_type_of_it(
+    nlp: Language, texts: list[str | None]
+) -> None:
+    found = spacy_psa.apply(nlp, pa.table({"text": texts, "n": [0] * len(texts)}))
+    assert found.column("n").to_pylist() == [0] * len(texts)
+    assert found.column("error").to_pylist() == ["There is no text"] * len(texts)
+
+
+def test_json_has_no_nan(nlp: Language, tmp_path: Path) -> None:
+    path = parquet(tmp_path, ["score", "scores"], [[float("nan")], [[0.5, float("inf")]]])
+    spacy_psa.apply(nlp, path, tmp_path / "out", format="jsonl")
+    (row,) = rows_of(tmp_path / "out")
+    assert "score" not in row and row["scores"] == [0.5, None]
 
 
 def test_data_frames_keep_their_index(nlp: Language) -> None:
