@@ -381,9 +381,7 @@ def test_tables_keep_their_rows_and_columns(model: Path) -> None:
 
 
 @pytest.mark.parametrize("texts", [[], [None, None]])
-def test_tables_without_any_text_have_no_type_of_it(
-    nlp: Language, texts: list[str | None]
-) -> None:
+def test_tables_without_any_text_have_no_type_of_it(nlp: Language, texts: list[str | None]) -> None:
     found = spacy_psa.apply(nlp, pa.table({"text": texts, "n": [0] * len(texts)}))
     assert found.column("n").to_pylist() == [0] * len(texts)
     assert found.column("error").to_pylist() == ["There is no text"] * len(texts)
