@@ -149,7 +149,7 @@ def bar_plot(
     if logarithmic:
         start = 0.5
         # Up to a power of ten, so that the axis ends with a tick
-        digits = max(0, math.ceil(math.log10(max(row["y"] for row in rows))))
+        digits = max(0, math.ceil(math.log10(scale["domain"][1])))
         scale = alt.Scale(type="log", domain=[start, 10**digits])
         axis = alt.Axis(values=[10**n for n in range(digits + 1)], format=",d")
     base = alt.Chart(alt.Data(values=rows)).encode(
