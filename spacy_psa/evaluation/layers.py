@@ -14,7 +14,7 @@ from spacy.tokens import Doc
 
 from ..annotation.propositions import get_frames, give_predicates, has_frames
 from ..annotation.role_scores import EXCLUDED, Argument, arguments_of, pair_propositions
-from ..annotation.targets import TOKEN_TARGETS
+from ..annotation.targets import TOKEN_TARGETS, make_target
 from ..annotation.tokens import TokenTarget
 from ..errors import check_choice
 from .units import Layer, Pairing, Unit
@@ -144,20 +144,27 @@ LAYERS: dict[str, Callable[[str], Layer]] = {
 """The layers by target name; each is created with a key in `doc.spans`, which only spans use."""
 
 
-def make_layer(target: str, spans_key: str) -> Layer:
+def make_layer(target: str, spans_key: str, set_separator: str | None = None) -> Layer:
     """Make a layer.
 
     target (str): A name in `LAYERS`: a target of `psa_tagger`, or "roles".
     spans_key (str): The key in `doc.spans`, for the target "spans".
+    set_separator (Optional[str]): The separator in label sets in the gold standard, any label of
+        which is correct, e.g. "|" in "NN|JJ"; None if there are no label sets.
     RETURNS (Layer): The layer.
     RAISES (ValueError): If there is no layer with that name.
     """
     check_choice("target", target, LAYERS)
-    return LAYERS[target](spans_key)
+    layer = LAYERS[target](spans_key)
+    if set_separator is not None:
+        layer.sets = make_target(target, spans_key=spans_key, set_separator=set_separator)
+    return layer
 
 
 LAYERS_OF_FACTORIES: dict[str, Callable[[Any], Layer]] = {
-    "psa_tagger": lambda pipe: make_layer(pipe.cfg["target"], pipe.cfg["spans_key"]),
+    "psa_tagger": lambda pipe: make_layer(
+        pipe.cfg["target"], pipe.cfg["spans_key"], pipe.cfg["set_separator"]
+    ),
     "psa_srl": lambda pipe: RolesLayer(),
 }
 """The layer that a component predicts, by the name of its factory."""

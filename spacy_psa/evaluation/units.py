@@ -8,7 +8,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
+from spacy.training import Example
 
+from ..annotation.base import Target
 from ..errors import Errors
 
 Piece = tuple[int, int]
@@ -82,6 +84,8 @@ class Layer(ABC):
     scores (Tuple[str, ...]): The names in `sentences.SCORES` that apply.
     groups (Tuple[str, ...]): The names in `breakdowns.BREAKDOWNS` that apply.
     is_given (bool): Whether the task provides more than the words, see `give`.
+    sets (Optional[Target]): Reads sets of labels in the gold standard, of which any label counts as
+        correct; None if labels are no sets.
     """
 
     name: str
@@ -92,6 +96,7 @@ class Layer(ABC):
     scores: ClassVar[tuple[str, ...]] = ("precision", "recall", "f1", "accuracy")
     groups: ClassVar[tuple[str, ...]] = ("label", "length", "vocabulary", "complexity")
     is_given: ClassVar[bool] = False
+    sets: Target | None = None
 
     @abstractmethod
     def is_annotated(self, doc: Doc) -> bool:
@@ -125,6 +130,8 @@ class Layer(ABC):
         where (str): The name of the document in messages, e.g. "Document 3".
         RETURNS (Pairing): The units that count.
         """
+        if self.sets is not None:
+            gold = self.sets.resolve(Example(predicted, gold)).reference
         found = self.units(predicted) if self.is_annotated(predicted) else []
         return Pairing(self.units(gold), found)
 

@@ -1,16 +1,20 @@
 from __future__ import annotations
 
 import pytest
+import spacy
 from spacy.tokens import Doc, Span
+from spacy.training import Example
 from spacy.vocab import Vocab
 
-from spacy_psa.evaluation.layers import SpansLayer, Unit, make_layer
+from spacy_psa.evaluation.layers import SpansLayer, Unit, layers_of, make_layer
 from spacy_psa.evaluation.sentences import check_annotated, check_same_words, pair_sentences
 
 from .helpers import doc_with
 
 WORDS = ["Ann", "Lee", "saw", "Berlin", "today"]
 TAGS = ["NNP", "NNP", "VBD", "NNP", "NN"]
+ENTS = {"ents": ["B-PER", "O", "O", "B-PER", "O"]}
+SPANS = {"chunks": [(0, 1, "PER"), (3, 4, "PER")]}
 
 
 def test_tags_are_paired_token_by_token():
@@ -26,6 +30,27 @@ def test_tokens_without_a_gold_tag_are_neither_right_nor_wrong():
     assert sentence.known.tolist() == [True, False, True, False, True]
     assert [unit.start for unit in sentence.predicted] == [0, 2, 4]
     assert sentence.wrong == []
+
+
+@pytest.mark.parametrize(
+    ("target", "score", "gold", "found"),
+    [
+        ("tag", "tag_acc", {"tags": ["NN|NNP", "NN|JJ", *TAGS[2:]]}, {"tags": TAGS}),
+        ("ents", "ents_f", {"ents": ["B-PER|ORG", "O", "O", "B-GPE|LOC", "O"]}, ENTS),
+        ("spans", "spans_chunks_f", {"chunks": [(0, 1, "A|PER"), (3, 4, "A|B")]}, SPANS),
+    ],
+)
+def test_any_label_of_a_set_is_correct(target: str, score: str, gold: dict, found: dict):
+    config = {"target": target, "spans_key": "chunks", "set_separator": "|"}
+    nlp = spacy.blank("en")
+    pipe = nlp.add_pipe("psa_tagger", config=config)
+    (layer,) = layers_of(nlp).values()
+    example = Example(doc_with(WORDS, **found), doc_with(WORDS, **gold))
+    [sentence] = pair_sentences([example.reference], [example.predicted], layer)
+    right = len(set(sentence.gold) & set(sentence.predicted))
+    assert right > 0 < len(sentence.wrong)
+    expected = 2 * right / len([*sentence.gold, *sentence.predicted])
+    assert pipe.score([example])[score] == pytest.approx(expected)
 
 
 def test_entities_that_touch_unknown_tokens_do_not_count():
