@@ -164,6 +164,8 @@ def _unpacked(
     # Rounding to 16 bits has changed the sums a little
     q = q / torch.zeros(len(counts)).index_add(0, token_of_edge, q)[token_of_edge]
     ends = torch.cat([counts.new_zeros(1), counts.cumsum(0)]).tolist()
+    # A predicate for each chain, even if a block has none
+    has_predicates = len(predicates) == len(lengths)
     chain = token = 0
     for n in packed["n_chains"].tolist():
         if n == NOT_TAUGHT:
@@ -174,6 +176,6 @@ def _unpacked(
         edges = EdgeMarginals(
             token_of_edge[low:high] - token, before[low:high], after[low:high], q[low:high]
         )
-        found = tuple(predicates[chain : chain + n]) if predicates else None
+        found = tuple(predicates[chain : chain + n]) if has_predicates else None
         yield Teaching(tags, own, edges, gold, temperature, found)
         chain, token = chain + n, token + sum(own)

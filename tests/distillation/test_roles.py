@@ -6,12 +6,16 @@ from pathlib import Path
 
 import pytest
 import spacy
-from spacy.tokens import DocBin
+import torch
+from spacy.tokens import Doc, DocBin
+from spacy.vocab import Vocab
 from thinc.api import Config
 
 from spacy_psa.annotation.propositions import get_frames
 from spacy_psa.cli._distillation_texts import known_texts
-from spacy_psa.distillation.blocks_on_disk import read_items
+from spacy_psa.distillation.blocks_on_disk import Cache, read_items
+from spacy_psa.inference.edge_marginals import EdgeMarginals
+from spacy_psa.pipeline.teaching import Teaching
 
 from ..cli.commands import plain, run, succeed
 from ..pipeline import srl_data
@@ -69,6 +73,17 @@ def test_texts_without_predicates_are_refused(folder: Path, tmp_path: Path) -> N
     assert result.exit_code == 1
     assert "P536" in result.output
     assert not (tmp_path / "teacher").exists()  # better texts need no other folder
+
+
+def test_a_block_without_predicates_is_one_of_roles(tmp_path: Path) -> None:
+    doc, tags = Doc(Vocab(), words=["Rain", "fell"]), ("O", "B-A0", "I-A0")
+    nothing = EdgeMarginals(*(torch.zeros(0, dtype=torch.long) for _ in "tba"), torch.zeros(0))
+    cache = Cache(tmp_path, {})
+    cache.begin()
+    cache.write(0, [(doc, Teaching(tags, (), nothing, predicates=()))], {})
+    cache.finish({"n_blocks": 1, "tags": tags, "temperature": 1.0})
+    [(_, said)] = read_items(tmp_path, doc.vocab, 0.5)
+    assert said is not None and said.predicates == ()
 
 
 def test_development_data_inside_another_reader_are_found(folder: Path) -> None:
