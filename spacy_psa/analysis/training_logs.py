@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,7 +80,10 @@ def read_run(path: Path, name: str = "") -> Run:
     file_ = path / FILE_NAME if path.is_dir() else path
     if not file_.is_file():
         raise ValueError(Errors.P292.format(path=path))
-    content = COLOR.sub("", file_.read_text(encoding="utf8", errors="replace"))
+    data = file_.read_bytes()
+    # PowerShell writes what a command prints in UTF-16
+    encoding = "utf-16" if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig"
+    content = COLOR.sub("", data.decode(encoding, errors="replace"))
     lines = content.replace("\r", "\n").splitlines()
     found: dict[int, Evaluation] = {}
     for evaluation in _json_lines(lines) if _is_json(lines) else _table(lines):

@@ -128,6 +128,15 @@ def test_files_without_evaluations_are_an_error(tmp_path: Path, content: str) ->
         read_run(tmp_path / "a.log")
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
+def test_logs_that_windows_has_written_are_read(tmp_path: Path, encoding: str) -> None:
+    texts = {"a.log": CONSOLE, "b.jsonl": "\n".join(json.dumps(entry(step)) for step in (0, 10))}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text.replace("\n", "\r\n"), encoding=encoding, newline="")
+    assert [e.step for e in read_run(tmp_path / "a.log").evaluations] == [0, 10, 20]
+    assert [e.step for e in read_run(tmp_path / "b.jsonl").evaluations] == [0, 10]
+
+
 def test_missing_logs_are_an_error(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "none"):
         with pytest.raises(ValueError, match=r"\[P292\]"):
