@@ -92,7 +92,8 @@ def fit(
             on_step(temperature, loss)
         return loss
 
-    best = minimize(log_loss, sorted({*GRID, whole.temperature}))
+    # With the ends themselves, which a search between points only comes close to
+    best = minimize(log_loss, sorted({LOWEST, *GRID, HIGHEST, whole.temperature}))
     nll = mean_nll(labeled, best, constraints=constraints)
     return replace(whole, temperature=best, nll_after=nll)
 
@@ -103,8 +104,7 @@ def minimize(function: Callable[[float], float], grid: Sequence[float]) -> float
     """
     values = [function(temperature) for temperature in grid]
     i = int(np.argmin(values))
-    low = log(grid[i - 1] if i else LOWEST)
-    high = log(grid[i + 1] if i + 1 < len(grid) else HIGHEST)
+    low, high = log(grid[max(0, i - 1)]), log(grid[min(i + 1, len(grid) - 1)])
     best = (values[i], grid[i])
     left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
     at_left, at_right = function(exp(left)), function(exp(right))

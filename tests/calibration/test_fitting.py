@@ -58,6 +58,17 @@ def test_a_component_that_finds_nothing_is_an_error() -> None:
         fit(component, [replace(batches[0], labeled=labeled)], unit="spans")
 
 
+def test_a_temperature_at_the_end_of_the_range_is_told_of() -> None:
+    component = tagger_of(trained_nlp("ents"))
+    docs = make_docs(component)
+    gold = [doc.copy() for doc in docs]
+    for doc in gold:
+        doc.set_ents([])  # whatever is predicted is wrong
+    batches = [hold_out(component, docs, gold)]
+    assert not fit(component, batches).at_bound
+    assert fit(component, batches, unit="spans").at_bound
+
+
 def test_tokens_have_no_spans_to_fit() -> None:
     nlp = trained_nlp("tag")
     component = tagger_of(nlp)
@@ -68,5 +79,5 @@ def test_tokens_have_no_spans_to_fit() -> None:
 
 @pytest.mark.parametrize("lowest", [0.06, 0.3, 1.7, 15.0])
 def test_minima_are_found_wherever_they_are(lowest: float) -> None:
-    found = minimize(lambda t: (np.log(t) - np.log(lowest)) ** 2, [0.1, 0.5, 1.0, 2.0, 8.0])
+    found = minimize(lambda t: (np.log(t) - np.log(lowest)) ** 2, [0.05, 0.5, 1.0, 8.0, 20.0])
     assert found == pytest.approx(lowest, rel=3e-3)
