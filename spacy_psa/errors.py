@@ -1103,6 +1103,11 @@ class Errors(metaclass=_Coded):
         "'{path}', line {line}: there is no key '{column}', nor in any of the first {n} objects. "
         "The keys there: {keys}. Choose the one of the text with --column."
     )
+    P496 = (
+        "'{id}' cannot be saved in spaCy's format: {reason}. A component has put that into "
+        "doc.user_data or an extension (doc._). Choose the format parquet or jsonl, which have "
+        "neither, and another output folder; or remove it at the end of the pipeline."
+    )
     P505 = (
         "'{path}' has no column of text '{column}'. Its columns of text: {options}. Choose one "
         "with --column."

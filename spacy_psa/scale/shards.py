@@ -14,6 +14,7 @@ from typing import Any
 from spacy.tokens import DocBin
 
 from ..atomic_files import atomic_path
+from ..errors import Errors
 from .annotating import Annotator, Pairs, others_of
 from .output_columns import rows_of_columns
 from .reading import Chunk, Failure
@@ -58,7 +59,10 @@ class DocBinShard:
                 "model": annotator.name,
                 "checksum": annotator.checksum,
             }
-            self._docs.add(doc)
+            try:
+                self._docs.add(doc)
+            except TypeError as error:
+                raise ValueError(Errors.P496.format(id=record.id, reason=error)) from error
 
     def close(self) -> None:
         self._docs.to_disk(self._path)

@@ -25,6 +25,13 @@ def fails_for_bad(doc: Any) -> Any:
     return doc
 
 
+@Language.component("keeps_an_object")
+def keeps_an_object(doc: Any) -> Any:
+    """Put something on documents that spaCy cannot save."""
+    doc.user_data["object"] = object()
+    return doc
+
+
 @pytest.fixture(scope="session")
 def nlp() -> Language:
     return trained_nlp()

@@ -196,6 +196,16 @@ def test_documents_that_fail_are_set_apart_with_their_reason(model: Path, tmp_pa
         spacy_psa.apply(nlp, path, tmp_path / "few", max_errors=0)
 
 
+def test_objects_on_docs_that_spacy_cannot_save_are_one_error(
+    model: Path, texts: Path, tmp_path: Path
+) -> None:
+    nlp = spacy.load(model)
+    nlp.add_pipe("keeps_an_object")
+    assert spacy_psa.apply(nlp, texts, tmp_path / "json", format="jsonl").failed == 0
+    with pytest.raises(ValueError, match=r"P496.*texts.txt:0.*'object' object"):
+        spacy_psa.apply(nlp, texts, tmp_path / "docs", format="spacy")
+
+
 def test_an_interrupted_run_goes_on_and_a_finished_one_does_nothing(
     model: Path, texts: Path, tmp_path: Path
 ) -> None:
