@@ -29,7 +29,8 @@ DOCUMENT_KEY, SPEAKERS_KEY = "document", "speakers"
 def annotated_targets(docs: Iterable[Doc]) -> Iterator[tuple[str, str]]:
     """Find the targets that documents are annotated for, with repetitions, each with its key in
     `doc.spans` if it has one; "roles" for frames."""
-    for doc in docs:
+    # spaCy says that a Doc without tokens has any annotation
+    for doc in filter(len, docs):
         yield from ((name, "") for name, t in TOKEN_TARGETS.items() if doc.has_annotation(t.field))
         if doc.ents:
             yield "ents", ""

@@ -11,7 +11,7 @@ from spacy.training import Example
 
 from spacy_psa.annotation.base import UNKNOWN, Target
 from spacy_psa.annotation.span_targets import SpanTarget, _align_ents, _read_ents
-from spacy_psa.annotation.targets import TARGETS, make_target
+from spacy_psa.annotation.targets import TARGETS, list_targets, make_target
 
 WORDS = ["Ann", "Lee", "saw", "New", "York", "City"]
 VOCAB = English().vocab
@@ -377,3 +377,9 @@ def test_an_empty_doc_is_read_and_written(name: str) -> None:
     target(name).annotate(doc, [], overwrite=True)
     assert gold(Example(Doc(VOCAB), doc), name) == []
     assert list(target(name).labels_of(doc)) == []
+
+
+def test_an_empty_doc_is_annotated_for_nothing() -> None:
+    ents = Doc(VOCAB, words=WORDS, ents=["B-PER", *["O"] * 5])
+    assert list_targets([Doc(VOCAB), ents]) == "ents"
+    assert list_targets([Doc(VOCAB)]) == "nothing"
