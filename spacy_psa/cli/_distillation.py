@@ -194,7 +194,8 @@ def _fill(
         f"{size / n_tokens:.1f} bytes a token; all of its scores would take {logits} bytes"
     )
     if info["left_out"]:
-        msg.warn(f"{int(info['left_out']):,} Docs are left out: their tokens are not the teacher's")
+        why = "their tokens are not the teacher's, or teachers found other predicates"
+        msg.warn(f"{int(info['left_out']):,} Docs are left out: {why}")
     if info["silent"]:
         msg.warn(f"{int(info['silent']):,} Docs teach nothing: no predicates were found in them")
 

@@ -150,7 +150,9 @@ def _item(text: Text, said: Sequence[Lesson]) -> Item:
         if one.teaching.predicates is not None and theirs != own:
             return text.doc, None
         moved.append(aligned(one.teaching, theirs, own))
-    if any(one.lengths != moved[0].lengths for one in moved):
+    # Sequences of the same length can be those of other predicates
+    chains = [(one.lengths, one.predicates) for one in moved]
+    if any(own != chains[0] for own in chains):
         return text.doc, None
     return text.doc, averaged(moved)
 
