@@ -54,7 +54,12 @@ def prepare(
     from spacy.util import load_config
 
     from ..distillation.blocks_on_disk import Cache
-    from ..distillation.filling import checksum_of, mean_entropy, warn_of_uncertainty
+    from ..distillation.filling import (
+        checksum_of,
+        mean_entropy,
+        most_uncertain,
+        warn_of_uncertainty,
+    )
     from ..distillation.known_words import warn_of_other_words
     from ..distillation.teachers import Teacher, check_alike, check_target
     from ..private_names import setup_gpu, show_validation_error
@@ -76,11 +81,15 @@ def prepare(
     ]
     check_alike(loaded)
     check_target(loaded[0], name, config["components"][name])
+    chooser, chosen_by = loaded[0], None
+    if select_by is not None:
+        chooser = Teacher(select_by, load_pipeline(select_by), factory, name)
+        chosen_by = checksum_of(chooser.nlp)  # an earlier student may have been trained again
     tokenizer = student_tokenizer(config, words)
     origin = {
         "teacher": [checksum_of(teacher.nlp) for teacher in loaded] + [t.component for t in loaded],
         "texts": checksum_of_files([*texts, *([str(gold)] if gold else [])]),
-        "choice of texts": [words, limit, select, select_by, tokenizer.lang],
+        "choice of texts": [words, limit, select, chosen_by, tokenizer.lang],
         "settings": [settings.temperature, settings.mass, settings.most],
     }
     cache = Cache(output / CACHE, origin)
@@ -88,8 +97,10 @@ def prepare(
         msg.good(f"The teacher's probabilities are there already: {cache.folder}")
     else:
         found = list(islice(unlabeled_texts(texts, tokenizer, words), limit))
+        n_texts = len(found)
         if select is not None:
-            found = _selected(found, select, select_by, loaded[0], factory, name, settings)
+            found = most_uncertain(chooser, found, select, settings)
+            msg.good(f"Chose {len(found)} of {n_texts} texts by the uncertainty of {chooser.path}")
         found += annotated_texts(gold, tokenizer) if gold is not None else ()
         if not found:
             paths = ", ".join([*texts, *([str(gold)] if gold else [])])
@@ -127,25 +138,6 @@ def _student(path: Path, config: Config, component: str | None) -> tuple[str, st
     if config.get("training", {}).get("train_corpus", "corpora.train") != "corpora.train":
         raise ValueError(Errors.P537.format(what="[corpora.train]"))
     return chosen, ours[chosen]
-
-
-def _selected(
-    texts: list[Text],
-    n: int,
-    by: str | None,
-    teacher: Teacher,
-    factory: str,
-    name: str,
-    settings: Settings,
-) -> list[Text]:
-    from ..distillation.filling import most_uncertain
-    from ..distillation.teachers import Teacher
-    from ._predictions import load_pipeline
-
-    chooser = teacher if by is None else Teacher(by, load_pipeline(by), factory, name)
-    chosen = most_uncertain(chooser, texts, n, settings)
-    msg.good(f"Chose {len(chosen)} of {len(texts)} texts by the uncertainty of {chooser.path}")
-    return chosen
 
 
 def _check_labels(teacher: Teacher, texts: Sequence[Text], name: str) -> None:

@@ -167,15 +167,21 @@ def test_an_ensemble_and_a_choice_of_texts(
 ) -> None:
     # Of any texts that a teacher is not certain of
     monkeypatch.setattr(filling, "UNCERTAIN", 0.0)
+    chooser, out = shutil.copytree(folder / "teacher", tmp_path / "chooser"), tmp_path / "out"
+    command = [
+        *("psa", "distill", folder / "teacher", folder / "student.cfg", "--output", out),
+        *("--ensemble", folder / "teacher", "--texts", folder / "texts.spacy"),
+        *("--select", "2", "--select-by", chooser, "--temperature", "2", *STEPS),
+    ]
     with pytest.warns(UserWarning, match=r"W530.*texts\.spacy than of .*gold\.spacy"):
-        output = succeed(
-            *("psa", "distill", folder / "teacher", folder / "student.cfg", "--output", tmp_path),
-            *("--ensemble", folder / "teacher", "--texts", folder / "texts.spacy"),
-            *("--select", "2", "--select-by", folder / "teacher", "--temperature", "2", *STEPS),
-        )
+        output = succeed(*command)
     assert "Chose 2 of 3 texts" in output
-    info = read_manifest(tmp_path / "teacher")["info"]
+    info = read_manifest(out / "teacher")["info"]
     assert (info["docs"], info["temperature"]) == (2, 2.0)
+    # The same name may be another pipeline by now
+    (chooser / "meta.json").write_text((chooser / "meta.json").read_text() + " ")
+    refused = run(*command, "--resume")
+    assert "differs in its choice of texts" in " ".join(plain(refused.output).split())
 
 
 def test_a_teacher_with_hard_outputs(folder: Path, tmp_path: Path) -> None:
