@@ -91,17 +91,19 @@ def group_sentences(
 def make_sentences(docs: Iterable[Doc], *, chunks_key: str = CHUNKS_KEY) -> Iterator[Sentence]:
     """Convert Docs to sentences, the inverse of `make_docs`; `line` is the number of the sentence,
     from 1. A Doc without sentence boundaries is one sentence. A layer is None if no token of the
-    sentence is annotated, or the Doc does not have it."""
+    sentence is annotated, or the Doc does not have it. In a Doc that `Doc.from_docs` has merged, a
+    document begins where another name does."""
     number = 0
+    document: str | None = None
     for doc in docs:
         if len(doc) == 0:
             continue
         sents = list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]
         starts = [sent.start for sent in sents]
-        document, begins = None, False
-        if doc.spans.get(DOCUMENT_KEY):
-            document = doc.spans[DOCUMENT_KEY][0].label_ or None
-            begins = bool(doc.spans[DOCUMENT_KEY].attrs.get("starts"))
+        group = doc.spans.get(DOCUMENT_KEY, ())
+        names = {span.start: span.label_ or None for span in group}
+        # None in merged Docs, whose groups have lost their attributes
+        begins = doc.spans[DOCUMENT_KEY].attrs.get("starts") if names else False
         ents = _by_sentence(doc.ents, starts) if doc.has_annotation("ENT_IOB") else None
         chunks = _by_sentence(doc.spans[chunks_key], starts) if chunks_key in doc.spans else None
         speakers = {span.start: span.label_ for span in doc.spans.get(SPEAKERS_KEY, ())}
@@ -113,6 +115,9 @@ def make_sentences(docs: Iterable[Doc], *, chunks_key: str = CHUNKS_KEY) -> Iter
         for i, sent in enumerate(sents):
             number += 1
             offset = sent.start
+            name = names.get(offset, document if i else None)
+            starts_document = name != document if i or begins is None else bool(begins)
+            document = name
             sentence = Sentence(
                 words=[token.text for token in sent],
                 tags=_annotated([token.tag_ for token in sent]),
@@ -132,7 +137,7 @@ def make_sentences(docs: Iterable[Doc], *, chunks_key: str = CHUNKS_KEY) -> Iter
                 ],
                 speakers=speakers.get(offset),
                 document=document,
-                starts_document=begins and i == 0,
+                starts_document=starts_document,
                 line=number,
             )
             _check_ends(sentence)

@@ -2,7 +2,7 @@ import pytest
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
-from spacy_psa.corpora.docs import make_doc, make_docs
+from spacy_psa.corpora.docs import make_doc, make_docs, make_sentences
 from spacy_psa.corpora.sentence import Sentence
 
 FIRST = Sentence(
@@ -93,3 +93,17 @@ def test_make_doc_gives_a_doc_of_the_vocab():
     vocab = Vocab()
     doc = make_doc(vocab, [FIRST])
     assert isinstance(doc, Doc) and doc.vocab is vocab
+
+
+def test_merged_docs_keep_their_documents():
+    names = ["a", "a", "b"]
+    sentences = [
+        Sentence([name], document=name, starts_document=i != 1) for i, name in enumerate(names)
+    ]
+    vocab = Vocab()
+    docs = list(make_docs(vocab, sentences))
+    for merged in ([Doc.from_docs(docs)], [Doc.from_docs(docs[:1]), Doc.from_docs(docs[1:])]):
+        found = [(s.document, s.starts_document) for s in make_sentences(merged)]
+        assert found == [("a", True), ("a", False), ("b", True)]
+    plain = [Doc(vocab, words=["c"]), docs[0]]
+    assert [s.document for s in make_sentences([docs[0], *plain])] == ["a", None, "a"]
