@@ -106,7 +106,7 @@ def prepare(
             paths = ", ".join([*texts, *([str(gold)] if gold else [])])
             problem = f"no text in {paths} has tokens" if paths else "no file is given"
             raise ValueError(Errors.P535.format(problem=problem))
-        _check_labels(loaded[0], found, name)
+        _check_labels(loaded[0], found, name, config["components"][name].get("set_separator"))
         paths = ", ".join(texts)
         dev, known = known_texts(config, tokenizer)
         unlabeled = [text.doc for text in found if not text.is_gold]
@@ -140,13 +140,20 @@ def _student(path: Path, config: Config, component: str | None) -> tuple[str, st
     return chosen, ours[chosen]
 
 
-def _check_labels(teacher: Teacher, texts: Sequence[Text], name: str) -> None:
+def _check_labels(
+    teacher: Teacher, texts: Sequence[Text], name: str, set_separator: str | None
+) -> None:
     """Refuse annotation with labels that the teacher does not know."""
+    from ..annotation.targets import make_target
+
     if teacher.is_hard:
         return
-    known = {*teacher.labels}
+    known, target = {*teacher.labels}, teacher.pipe.target
+    if set_separator is not None:
+        key = target.spans_key
+        target = make_target(target.name, spans_key=key, set_separator=set_separator)
     gold = (text.doc for text in texts if text.is_gold)
-    found = {label for doc in gold for label in teacher.pipe.target.labels_of(doc) if label}
+    found = {label for doc in gold for label in target.labels_of(doc) if label}
     if found - known:
         labels = ", ".join(sorted(found - known)[:5])
         raise ValueError(Errors.P531.format(name=name, problem=f"only --gold has {labels}"))

@@ -232,6 +232,18 @@ def test_bad_input(folder: Path, tmp_path: Path, changes: list[str], error: str)
     assert not list(tmp_path.rglob("*"))
 
 
+def test_annotation_may_have_sets_of_labels(folder: Path, tmp_path: Path) -> None:
+    doc = make_docs(spacy.blank("xx"))[0]
+    doc.set_ents([spacy.tokens.Span(doc, 0, 1, "LOC|PER")])
+    DocBin(docs=[doc]).to_disk(tmp_path / "sets.spacy")
+    command = [
+        *("psa", "distill", folder / "teacher", folder / "student.cfg", *STEPS),
+        *("--gold", tmp_path / "sets.spacy", "--output", tmp_path / "out"),
+    ]
+    assert "P531" in run(*command).output
+    succeed(*command, f"--components.{NAME}.set_separator", '"|"')
+
+
 def test_code_is_imported(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "modules", {**sys.modules})
     (tmp_path / "code.py").write_text("print('Here it is')")
