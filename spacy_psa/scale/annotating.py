@@ -63,8 +63,7 @@ class Annotator:
         order = sorted(range(len(records)), key=lambda i: _length(records[i]))
         inputs = ((self._input(records[i]), i) for i in order)
         try:
-            pairs = self.nlp.pipe(inputs, as_tuples=True, batch_size=self.batch_size)
-            found = {i: doc for doc, i in pairs}
+            pairs = list(self.nlp.pipe(inputs, as_tuples=True, batch_size=self.batch_size))
         except Exception as error:
             half = len(records) // 2
             if half:
@@ -73,6 +72,9 @@ class Annotator:
             else:
                 failures.append(_failure(records[0], f"{type(error).__name__}: {error}"))
             return
+        # A Doc that a component has made anew does not know its index
+        places = order if len(pairs) == len(records) else [i for _, i in pairs]
+        found = {i: doc for i, (doc, _) in zip(places, pairs, strict=True)}
         for i, record in enumerate(records):
             if i in found:
                 yield record, found[i]

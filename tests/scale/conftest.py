@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from spacy.language import Language
+from spacy.tokens import Doc
 
 from benchmarks import apply_memory
 
@@ -30,6 +31,12 @@ def keeps_an_object(doc: Any) -> Any:
     """Put something on documents that spaCy cannot save."""
     doc.user_data["object"] = object()
     return doc
+
+
+@Language.component("makes_a_new_doc")
+def makes_a_new_doc(doc: Doc) -> Doc:
+    """Return another Doc."""
+    return Doc(doc.vocab, words=[token.text for token in doc])
 
 
 @pytest.fixture(scope="session")

@@ -196,6 +196,13 @@ def test_documents_that_fail_are_set_apart_with_their_reason(model: Path, tmp_pa
         spacy_psa.apply(nlp, path, tmp_path / "few", max_errors=0)
 
 
+def test_a_component_may_make_docs_anew(texts: Path, tmp_path: Path) -> None:
+    plain = spacy.blank("xx")
+    plain.add_pipe("makes_a_new_doc")
+    spacy_psa.apply(plain, texts, tmp_path / "out", format="jsonl")
+    assert [row["text"].strip() for row in rows_of(tmp_path / "out")] == SENTENCES
+
+
 def test_objects_on_docs_that_spacy_cannot_save_are_one_error(
     model: Path, texts: Path, tmp_path: Path
 ) -> None:
