@@ -135,16 +135,18 @@ def _frame_keys(doc: Doc) -> list[str]:
 
 def give_predicates(doc: Doc, frames: list[Frame], example: Example | None = None) -> None:
     """Copy the predicates of frames to a Doc, without their arguments. If the frames are from the
-    reference of an example, predicates that align with no token are left out."""
+    reference of an example, predicates that align with no token of their own are left out."""
     given = []
+    taken = set[int]()
     # Only once, see `align_spans`
     alignment = example.alignment.y2x if example is not None and frames else None
     for frame in frames:
         token = frame.predicate
         if alignment is not None:
             places = alignment[token]
-            if len(places) == 0:
+            if len(places) == 0 or int(places[0]) in taken:
                 continue
             token = int(places[0])
+            taken.add(token)
         given.append(Frame(token, frame.lemma, frame.sense, []))
     set_frames(doc, given)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from spacy.tokens import Doc
 from spacy.training import Example
+from spacy.vocab import Vocab
 
 from spacy_psa.annotation.propositions import (
     Frame,
@@ -48,6 +50,14 @@ def test_a_predicate_without_any_token_is_not_given() -> None:
     assert not len(eg.alignment.y2x[1])
     give_predicates(eg.predicted, frames, eg)
     assert get_frames(eg.predicted) == [Frame(1, "leave", None, [])]
+
+
+def test_of_predicates_within_one_token_the_first_is_given() -> None:
+    frames = [Frame(0, "go", None, []), Frame(1, "to", None, []), Frame(2, "stop", None, [])]
+    reference = Doc(Vocab(), words=["gon", "na", "stop"], spaces=[False, True, False])
+    predicted = Doc(reference.vocab, words=["gonna", "stop"], spaces=[True, False])
+    give_predicates(predicted, frames, Example(predicted, reference))
+    assert [(f.predicate, f.lemma) for f in get_frames(predicted)] == [(0, "go"), (1, "stop")]
 
 
 def test_the_alignment_is_taken_once_for_all_predicates() -> None:
