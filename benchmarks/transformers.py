@@ -71,6 +71,7 @@ def main() -> None:
     add_arguments(parser, RESULTS, seconds=3600)
     parser.add_argument("--jobs", type=int, default=1, help="trainings at a time, a thread each")
     parser.add_argument("--gpu", action="store_true")
+    parser.add_argument("--bf16", action="store_true", help="train the transformer in it on a CPU")
     arguments = parser.parse_args()
     if arguments.cell is not None:
         run_cell(arguments, arguments.cell)
@@ -97,6 +98,7 @@ def cells(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
                         "limit": arguments.limit,
                         "rate": rate,
                         "factor": arguments.factor,
+                        **({"precision": "bf16"} if arguments.bf16 else {}),
                     }
 
 
@@ -104,7 +106,8 @@ def name_of(cell: dict[str, Any]) -> str:
     """RETURNS (str): The name of a training."""
     rates = f"{cell['rate']:g}x{cell['factor']:g}"
     size = f"{cell['limit'] or 'all'}-{cell['updates']}"
-    return f"{cell['corpus']}-{cell['system']}-{size}-{rates}-{cell['seed']}"
+    precision = f"-{cell['precision']}" if "precision" in cell else ""
+    return f"{cell['corpus']}-{cell['system']}-{size}-{rates}{precision}-{cell['seed']}"
 
 
 def run_cell(arguments: argparse.Namespace, cell: dict[str, Any]) -> None:
@@ -121,6 +124,8 @@ def run_cell(arguments: argparse.Namespace, cell: dict[str, Any]) -> None:
     config = config_of(arguments, cell, data)
     start = time.perf_counter()
     nlp = init_nlp(config, use_gpu=0 if arguments.gpu else -1)
+    if arguments.bf16:
+        use_bfloat16(nlp)
     begun = time.perf_counter()
     train(nlp, folder, use_gpu=0 if arguments.gpu else -1)
     seconds = time.perf_counter() - begun
@@ -142,6 +147,26 @@ def run_cell(arguments: argparse.Namespace, cell: dict[str, Any]) -> None:
     }
     write_result(arguments.output / f"{name_of(cell)}.json", result)
     print(f"{name_of(cell)}: dev {dev:.2f}, test {test:.2f}, {seconds:.0f} s", flush=True)
+
+
+def use_bfloat16(nlp: spacy.Language) -> None:
+    """Let the transformer of a pipeline multiply matrices in bfloat16 while it is trained, as mixed
+    precision does on a GPU. Predictions and all other layers stay in full precision.
+
+    nlp (Language): The pipeline.
+    """
+    pipe: Any = nlp.get_pipe("transformer")
+    network = pipe.model.transformer
+    forward = network.forward
+
+    def in_bfloat16(*arguments: Any, **settings: Any) -> Any:
+        with torch.autocast("cpu", torch.bfloat16, enabled=network.training):
+            output = forward(*arguments, **settings)
+        for name, value in output.items():
+            output[name] = value.float() if torch.is_tensor(value) else value
+        return output
+
+    network.forward = in_bfloat16
 
 
 def config_of(arguments: argparse.Namespace, cell: dict[str, Any], data: Path) -> Config:
@@ -238,25 +263,27 @@ def machine(gpu: bool) -> dict[str, Any]:
 def write_page(folder: Path) -> None:
     """Write the table of all results in a folder."""
     rows = grouped(
-        folder.glob("*.json"), ("corpus", "limit", "updates", "system", "rate", "factor")
+        folder.glob("*.json"),
+        ("corpus", "limit", "updates", "precision", "system", "rate", "factor"),
     )
     lines = [
         "# On a pretrained transformer",
         "",
         "Written by `python -m benchmarks.transformers`. Scores in %, F1 or, for `ewt`, accuracy: "
         "of the development set and of the test set, with the deviation over seeds. All systems "
-        "have the same transformer, updates and batches.",
+        "have the same transformer, updates and batches. The precision is that of the transformer "
+        "in training.",
         "",
-        "| corpus | sentences | updates | system | rate | transformer's | seeds | dev | test "
-        "| words/s |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| corpus | sentences | updates | precision | system | rate | transformer's | seeds | dev "
+        "| test | words/s |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for (corpus, limit, updates, system, rate, factor), found in rows.items():
+    for (corpus, limit, updates, precision, system, rate, factor), found in rows.items():
         dev, test = (spread([result[part] for result in found]) for part in ("dev", "test"))
         speed = mean(result["words_per_second"] for result in found)
         lines.append(
-            f"| {corpus} | {limit or 'all'} | {updates:,} | {system} | {rate:g} "
-            f"| {rate * factor:g} | {len(found)} | {dev} | {test} | {speed:,.0f} |"
+            f"| {corpus} | {limit or 'all'} | {updates:,} | {precision or 'fp32'} | {system} "
+            f"| {rate:g} | {rate * factor:g} | {len(found)} | {dev} | {test} | {speed:,.0f} |"
         )
     (folder / "README.md").write_text("\n".join(lines) + "\n", encoding="utf8")
 

@@ -19,7 +19,10 @@ from ..tiny_transformer import write_transformer
 WORDS = ["Ann", "saw", "New", "York"]
 
 
-def test_systems_are_trained_and_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("bf16", [False, True])
+def test_systems_are_trained_and_compared(
+    bf16: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_transformer(tmp_path / "bert", WORDS)
     doc = Doc(Vocab(), words=WORDS, tags=["NNP", "VBD", "NNP", "NNP"])
     doc.spans["chunks"] = [Span(doc, 0, 1, "NP"), Span(doc, 2, 4, "NP")]
@@ -30,6 +33,7 @@ def test_systems_are_trained_and_compared(tmp_path: Path, monkeypatch: pytest.Mo
     folders = [f"--data={tmp_path}", f"--runs={tmp_path / 'runs'}", f"--output={tmp_path / 'out'}"]
     chosen = ["--corpora", "conll2000", "ewt", "--systems", "crf", "spacy"]
     arguments = ["x", str(tmp_path / "bert"), *folders, *chosen, "--updates=40", "--rates=0.02"]
+    arguments += ["--bf16"] * bf16
 
     def here(command: list[str], **_: object) -> SimpleNamespace:
         monkeypatch.setattr(sys, "argv", ["x", *command[3:]])
@@ -47,7 +51,10 @@ def test_systems_are_trained_and_compared(tmp_path: Path, monkeypatch: pytest.Mo
     }
     assert all(r["dev"] == r["test"] == 100.0 for r in results if r["system"] == "crf")
     page = (tmp_path / "out" / "README.md").read_text(encoding="utf8")
-    assert "| conll2000 | all | 40 | crf | 0.02 | 0.001 | 1 | 100.00 | 100.00 |" in page
+    precision = "bf16" if bf16 else "fp32"
+    assert (
+        f"| conll2000 | all | 40 | {precision} | crf | 0.02 | 0.001 | 1 | 100.00 | 100.00 |" in page
+    )
     assert page.count("| spacy |") == 2
 
 
