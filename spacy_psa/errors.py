@@ -401,8 +401,9 @@ class Errors(metaclass=_Coded):
         "characters. Leave one of the two out."
     )
     P199 = (
-        "Roles need an encoder: without one, the label of a token could not depend on the "
-        "predicate. Choose --encoder bilstm or psa, or leave it out."
+        "Roles need an encoder, unless a transformer is trained to read a marked predicate: "
+        "without either, the label of a token could not depend on the predicate. Choose --encoder "
+        "bilstm or psa, or leave it out; or give --transformer, without --freeze."
     )
     P200 = (
         "--freeze is for a transformer, which is trained by default. Add --transformer, or leave "
@@ -529,6 +530,15 @@ class Errors(metaclass=_Coded):
         "The windows of '{name}' have {window} tokens, but its transformer reads at most {longest} "
         "subwords at once, so the last tokens of each window would have no vectors. Set window in "
         "the [get_spans] of the transformer to a fourth of that."
+    )
+    P249 = (
+        "'spacy_psa.MarkedRoleLabeler.v1' reads copies of sentences, which no other component has "
+        "read: it cannot listen to one. Give it a tok2vec of its own, e.g. "
+        "spacy-transformers.Tok2VecTransformer.v3, or choose spacy_psa.RoleLabeler.v1."
+    )
+    P258 = (
+        "The marker {marker!r} is not a word. Set 'marker' of 'spacy_psa.MarkedRoleLabeler.v1' to "
+        "one without white space, e.g. '*'."
     )
     P230 = (
         "Labels cannot be smoothed (by {smoothing}) if the scores rule some of them out, since "
@@ -920,6 +930,11 @@ class Errors(metaclass=_Coded):
     P386 = (
         "t-SNE needs scikit-learn, which is not installed. Install it (pip install "
         "'spacy-psa[plots]'), or use --method pca."
+    )
+    P387 = (
+        "The model of '{name}' reads copies of sentences with markers, 'spacy_psa."
+        "MarkedRoleLabeler.v1', which cannot be drawn over the words of the text. Choose a "
+        "component with spacy_psa.RoleLabeler.v1."
     )
     P388 = "The maps cannot be fitted on the last pipeline: {problem}. Use --align procrustes."
 

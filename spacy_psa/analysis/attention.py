@@ -185,6 +185,8 @@ def _label_roles(pipe: PSASemanticRoles, doc: Doc) -> Labeled:
     check_predicates(doc, predicates)
     if not predicates:
         raise ValueError(Errors.P383.format(name=pipe.name))
+    if pipe.model.attrs.get("n_markers"):
+        raise ValueError(Errors.P387.format(name=pipe.name))
     tokens = [predicate.token for predicate in predicates]
     potentials = pipe.model.predict(([doc], [tokens])).detach()
     is_space = pipe.decoder.spaces(doc)

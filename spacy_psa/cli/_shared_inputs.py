@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import Errors
 from ._assembly import assemble, assemble_roles
+from ._marked import mark_predicates
 from ._names import ROLES, unknown
 from ._templates import Template, read_template
 
@@ -42,6 +43,12 @@ class Inputs:
     encoder: str | None = None
     raw: bool = False
 
+    @property
+    def marks_predicates(self) -> bool:
+        """Whether a transformer reads a marked copy of the sentence for each predicate: without an
+        encoder, nothing else would know the predicate."""
+        return self.encoder == "none" and self.transformer is not None and not self.freeze
+
     def change(self, target: str) -> bool:
         """RETURNS (bool): Whether the config is another than that of a system and one target."""
         return self != Inputs() or len(target.split()) > 1
@@ -62,7 +69,10 @@ def assemble_shared(
     if inputs.transformer is not None:
         upstream, kind = "transformer", "frozen" if inputs.freeze else "tuned"
         template = _with_training(template, roles=SRL in components)
-    parts = [_encoder(inputs.encoder, name) for name in components if inputs.encoder]
+    is_marked = SRL in components and inputs.marks_predicates
+    parts = [
+        _encoder(inputs.encoder, name) for name in components if inputs.encoder and not is_marked
+    ]
     if kind:
         parts += [_renamed(read_template("inputs", kind), name) for name in components]
     if inputs.raw:
@@ -88,6 +98,8 @@ def assemble_shared(
             _limit_dropout(config["components"][name]["model"]["encoder"])
         if SRL in components and not inputs.freeze:
             config["training"]["optimizer"]["groups"]["transformer"]["factor"] = ROLES_FACTOR
+    if is_marked:
+        template = mark_predicates(template, SRL)
     return replace(template, about=list(dict.fromkeys(template.about)))
 
 
@@ -132,6 +144,7 @@ def _with_training(template: Template, *, roles: bool) -> Template:
     if roles:
         # Their other paragraphs are about the training and the embeddings of the paper
         about = [part for part in about if part.startswith("Predicates")]
+        comments.pop((f"components.{SRL}.model", "mask_width"), None)
     kept = {key: settings[key] for key in ("corpus", "sentences", "tokens") if key in settings}
     template = Template(_config({**template.config, "template": kept}), comments, about)
     wanted = ["transformer", "optimizer", *(["roles"] if roles else ["epochs", "batches"])]

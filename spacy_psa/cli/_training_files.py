@@ -141,11 +141,12 @@ MAX_PIECES = 512
 PATIENCE = 2.0
 
 
-def read_settings(name: str) -> dict[str, Any]:
-    """Choose the settings that depend on the transformer."""
+def read_settings(name: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Choose the settings of a config that depend on the transformer."""
     maximum = max_pieces(name)
     window = max(1, min(128, maximum // 4))
-    model = "components.transformer.model"
+    is_shared = "transformer" in config["components"]
+    model = f"components.{'transformer.model' if is_shared else 'psa_srl.model.tok2vec'}"
     return {
         f"{model}.name": name,
         f"{model}.tokenizer_config.model_max_length": maximum,

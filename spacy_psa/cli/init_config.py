@@ -262,7 +262,7 @@ def make_config(
         "nlp.lang": lang,
         "paths.train": None if corpus is None else str(corpus),
         "paths.vectors": vectors,
-        **({} if inputs.transformer is None else read_settings(inputs.transformer)),
+        **({} if inputs.transformer is None else read_settings(inputs.transformer, config)),
     }
     for setting, value in values.items():
         set_dot_to_object(config, setting, value)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .label_refinement import build_residual_norm as build_residual_norm
     from .labeler import build_sequence_labeler as build_sequence_labeler
     from .last_layers import build_last_layers as build_last_layers
+    from .marked_srl import build_marked_role_labeler as build_marked_role_labeler
     from .network_shim import reduce_pipeline as reduce_pipeline
     from .parts import build_bias_mixture as build_bias_mixture
     from .parts import build_feature_gate as build_feature_gate
@@ -94,6 +95,7 @@ __all__, __getattr__, __dir__ = exports(
         ],
         "labeler": ["build_sequence_labeler"],
         "last_layers": ["build_last_layers"],
+        "marked_srl": ["build_marked_role_labeler"],
         "parts": [
             "build_bias_mixture",
             "build_feature_gate",

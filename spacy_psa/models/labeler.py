@@ -69,13 +69,19 @@ def build_sequence_labeler(
 
 
 def assemble(
-    name: str, forward: Callable, tok2vec: Tok2Vec, network: Model, attrs: dict[str, Any]
+    name: str,
+    forward: Callable,
+    tok2vec: Tok2Vec,
+    network: Model,
+    attrs: dict[str, Any],
+    *,
+    initialize: Callable | None = None,
 ) -> Model:
     """Put a model together from an embedding of tokens and a network that labels them."""
     return Model(
         name,
         forward,
-        init=init,
+        init=initialize or init,
         layers=[tok2vec, network],
         dims={"nO": network.maybe_get_dim("nO")},
         refs={"tok2vec": tok2vec, "network": network},

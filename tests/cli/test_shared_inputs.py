@@ -182,12 +182,33 @@ def test_a_component_gets_a_transformer_of_its_own(bert: Path, tmp_path: Path) -
 @pytest.mark.parametrize("task", ["ents", "roles"])
 def test_the_encoder_is_chosen(bert: Path, encoder: str, task: str) -> None:
     system, name = ("lan", "psa_tagger") if task == "ents" else ("deepatt", "psa_srl")
-    if (encoder, task) == ("none", "roles"):
-        with pytest.raises(ValueError, match=r"P199.*--encoder bilstm"):
-            config_of(system, task, bert, encoder=encoder)
-        return
     found = encoder_of(config_of(system, task, bert, encoder=encoder), name)
     assert (found and found["@architectures"]) == ENCODERS[encoder]
+
+
+def test_roles_without_an_encoder_are_read_in_marked_copies(bert: Path, tmp_path: Path) -> None:
+    config = config_of("bilstm-crf", "roles", bert, encoder="none")
+    assert config["nlp"]["pipeline"] == ["psa_srl"] and "transformer" not in config["components"]
+    model = config["components"]["psa_srl"]["model"]
+    assert model["@architectures"] == "spacy_psa.MarkedRoleLabeler.v1"
+    assert model["tok2vec"]["name"] == str(bert) and model["tok2vec"]["get_spans"]["window"] == 16
+    group = config["training"]["optimizer"]["groups"]["transformer"]
+    assert group == {"parameters": ["hf-pytorch/*"], "factor": 0.15}
+    assert config["training"]["max_steps"] == 2000
+    assert config["training"]["batcher"]["@batchers"] == "spacy_psa.batch_by_propositions.v1"
+    group["factor"] = 1.0
+    nlp, examples = learn(config, 100, make=srl_data.make_examples, scores=["srl_f"])
+    assert nlp.evaluate(examples)["srl_f"] > 0.8
+    nlp.to_disk(tmp_path)
+    loaded = spacy.load(tmp_path)
+    assert loaded.evaluate(examples) | {"speed": 0} == nlp.evaluate(examples) | {"speed": 0}
+
+
+@pytest.mark.parametrize("freeze", [False, True])
+def test_something_must_know_the_predicate(bert: Path, freeze: bool) -> None:
+    transformer = bert if freeze else None
+    with pytest.raises(ValueError, match=r"P199.*--encoder bilstm.*--transformer"):
+        config_of("deepatt", "roles", transformer, encoder="none", freeze=freeze)
 
 
 def test_an_encoder_without_a_transformer() -> None:
@@ -293,9 +314,11 @@ def test_components_share_pretrained_vectors(tmp_path: Path) -> None:
         shared(characters="cnn")
 
 
-@pytest.mark.parametrize("task", ["ents", "tag ents"])
+@pytest.mark.parametrize("task", ["ents", "tag ents", "roles"])
 def test_every_argument_of_every_block_is_there(bert: Path, task: str) -> None:
-    for kind, name, section in blocks(config_of("psa", task, bert)):
+    settings = {"encoder": "none"} if task == "roles" else {}
+    system = "deepatt" if task == "roles" else "psa"
+    for kind, name, section in blocks(config_of(system, task, bert, **settings)):
         parameters = inspect.signature(registry.get(kind, name)).parameters.values()
         variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
         expected = {p.name for p in parameters if p.kind not in variable}
@@ -311,6 +334,11 @@ def test_the_command_trains_without_vectors(bert: Path) -> None:
 def test_the_comments_on_roles_are_about_what_is_there(bert: Path) -> None:
     text = make_config("deepatt", "roles", name="x.cfg", inputs=Inputs(str(bert)))
     assert "Predicates are given" in text and "Adadelta" not in text and "GloVe" not in text
+    assert "Concatenated with vectors of width 100" not in text
+    inputs = Inputs(str(bert), encoder="none")
+    lines = make_config("deepatt", "roles", name="x.cfg", inputs=inputs).splitlines()
+    place = lines.index("[components.psa_srl.model.tok2vec.get_spans]")
+    assert lines[place - 1].startswith("# is at most a fourth")
 
 
 @pytest.mark.parametrize(

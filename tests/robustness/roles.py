@@ -84,6 +84,7 @@ CASES = {
     "bilstm-softmax": ("GivenPredicates", "constrained"),
     "bilstm-pairwise": ("VerbPredicates", "constrained"),
     "vaswani": ("VerbPredicates", "greedy"),
+    "marked": ("GivenPredicates", "constrained"),
     "ensemble": ("GivenPredicates", "viterbi"),
 }
 
@@ -98,8 +99,10 @@ def role_labeler(system: str) -> dict[str, Any]:
     if system == "ensemble":
         models = [role_labeler(name) for name in ("deepatt", "bilstm-crf")]
         return block("RoleEnsemble", **{"*": {f"n{i}": model for i, model in enumerate(models)}})
-    tok2vec, encoder, decoder = SYSTEMS[system]
+    tok2vec, encoder, decoder = SYSTEMS["bilstm-crf" if system == "marked" else system]
     parts = {"tok2vec": tok2vec, "encoder": encoder, "decoder": decoder}
+    if system == "marked":
+        return block("MarkedRoleLabeler", max_length=24, overlap=6, **parts)
     return block("RoleLabeler", mask_width=3, max_length=24, overlap=6, **parts)
 
 
