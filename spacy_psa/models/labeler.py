@@ -134,7 +134,8 @@ def forward(
     on_cpu = isinstance(flat, np.ndarray)
     layout = make_layout(
         [length for doc in docs for length in sentence_lengths(doc)],
-        max_length=model.attrs["max_length"],
+        # Those of roles may have markers in addition to the words
+        max_length=model.attrs["max_length"] + model.attrs.get("n_markers", 0),
         overlap=model.attrs["overlap"],
         bucket_positions=PREDICTED_POSITIONS if on_cpu and not is_train else BUCKET_POSITIONS,
     )

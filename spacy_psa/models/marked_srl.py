@@ -50,7 +50,7 @@ def build_marked_role_labeler(
     decoder (DecoderBuilder): Scores labels, `spacy_psa.Softmax.v1` or `spacy_psa.CRF.v1`.
     marker (str): The word before and after the predicate: one that the transformer knows as a
         whole, and that is rare in texts.
-    max_length (int): Maximum number of tokens that are labeled for a predicate, plus two.
+    max_length (int): Maximum number of tokens that are labeled for a predicate.
     overlap (int): Minimum number of tokens that neighboring windows share.
     mixed_precision (Optional[str]): See `build_sequence_labeler`; for the encoder, not for a
         transformer, which has a setting of its own.
@@ -63,8 +63,6 @@ def build_marked_role_labeler(
     Shi and Lin (2019), 'Simple BERT models for relation extraction and semantic role labeling'.
     """
     check_windows(max_length, overlap)
-    if max_length - N_MARKERS <= overlap:
-        raise ValueError(Errors.P208.format(overlap=overlap, max_length=max_length - N_MARKERS))
     if not marker or marker.split() != [marker]:
         raise ValueError(Errors.P258.format(marker=marker))
     network = build_sequence_labeler(
@@ -75,6 +73,7 @@ def build_marked_role_labeler(
         "overlap": overlap,
         "marker": marker,
         "n_markers": N_MARKERS,
+        "max_positions": MAX_POSITIONS,
         "in_parts": _in_parts,
     }
     return assemble("marked_role_labeler", forward, tok2vec, network, attrs, initialize=init)
@@ -116,7 +115,7 @@ def _in_parts(
     model: RoleLabeler, docs: list[Doc], predicates: list[list[int]], max_positions: int
 ) -> Iterator[Potentials]:
     found = list(_propositions(model, (docs, predicates)))
-    limit = min(max_positions, MAX_POSITIONS)
+    limit = min(max_positions, model.attrs["max_positions"])
     while found:
         n, n_positions = 0, 0
         while n < len(found) and (n == 0 or n_positions + _length(found[n]) <= limit):

@@ -211,10 +211,9 @@ def labeled_propositions(
     """Find the sentences or windows that a model labels for predicates: whole sentences for a
     custom model without `max_length`. See `propositions`."""
     attrs = model.attrs
-    longest = attrs.get("max_length")
-    if longest is not None:
-        longest -= attrs.get("n_markers", 0)
-    return propositions(doc, predicates, max_length=longest, overlap=attrs.get("overlap", 0))
+    return propositions(
+        doc, predicates, max_length=attrs.get("max_length"), overlap=attrs.get("overlap", 0)
+    )
 
 
 def propositions(

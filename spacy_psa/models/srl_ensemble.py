@@ -58,6 +58,9 @@ def _in_parts(
     if not all("in_parts" in layer.attrs for layer in model.layers):
         yield model.predict((docs, predicates))
         return
+    # All yield the same parts
+    limits = [layer.attrs.get("max_positions", max_positions) for layer in model.layers]
+    max_positions = min(max_positions, *limits)
     streams = (
         predict_in_parts(layer, docs, predicates, max_positions=max_positions)
         for layer in model.layers

@@ -135,7 +135,7 @@ def test_parts_are_those_of_the_whole() -> None:
 
 
 def test_a_long_sentence_is_read_around_its_predicate() -> None:
-    nlp = initialized_nlp(marked(max_length=8, overlap=4))
+    nlp = initialized_nlp(marked(max_length=6, overlap=4))
     model = srl_of(nlp).model
     doc = given_doc(nlp, 1)
     places = labeled_propositions(model, doc, [1, 6])
@@ -161,7 +161,7 @@ def test_without_predicates_there_is_nothing_to_read() -> None:
     [
         ({"marker": ""}, "P258"),
         ({"marker": "a b"}, "P258.*'a b'"),
-        ({"max_length": 5, "overlap": 3}, "P208"),
+        ({"max_length": 3, "overlap": 3}, "P208"),
         ({"tok2vec": {"@architectures": "spacy.Tok2VecListener.v1", "width": 96}}, "P249"),
     ],
 )
@@ -174,3 +174,15 @@ def test_the_internals_of_copies_are_not_drawn() -> None:
     nlp = initialized_nlp(marked())
     with pytest.raises(ValueError, match="P387"):
         look_inside(srl_of(nlp), given_doc(nlp, 0))
+
+
+def test_an_ensemble_of_models_with_and_without_markers() -> None:
+    models = {"one": marked(max_length=6, overlap=4)}
+    models["two"] = srl_data.tiny_model(max_length=6, overlap=4)
+    nlp = initialized_nlp({"@architectures": "spacy_psa.RoleEnsemble.v1", "*": models})
+    ensemble = srl_of(nlp).model
+    for layer in ensemble.layers:
+        if "max_positions" in layer.attrs:
+            layer.attrs["max_positions"] = 12
+    found = list(predict_in_parts(ensemble, docs_of(nlp), PREDICATES))
+    assert [part.lengths for part in found] == [(6, 6)] * 3

@@ -299,18 +299,15 @@ tok2vecs = st.one_of(embeddings, block("ConcatTok2Vec", **{"*": named(embeddings
 
 
 @st.composite
-def models(
-    draw: st.DrawFn, name: str = "SequenceLabeler", *, n_more: int = 0, **settings: Any
-) -> dict[str, Any]:
-    """Any model of `psa_tagger`, or of another name with the same parts, with any window size, of
-    which some tokens are not of the text."""
+def models(draw: st.DrawFn, name: str = "SequenceLabeler", **settings: Any) -> dict[str, Any]:
+    """Any model of `psa_tagger`, or of another name with the same parts, with any window size."""
     max_length = draw(st.sampled_from((1, 2, 5, 64)))
     parts = block(
         name,
         tok2vec=tok2vecs,
         encoder=encoders,
         decoder=decoders,
-        max_length=max_length + n_more,
+        max_length=max_length,
         overlap=st.integers(0, max_length - 1),
         **settings,
     )
@@ -321,7 +318,7 @@ def role_models() -> st.SearchStrategy[dict[str, Any]]:
     """Any model of `psa_srl`, with any window size."""
     return st.one_of(
         models("RoleLabeler", mask_width=st.integers(1, 4)),
-        models("MarkedRoleLabeler", n_more=2, marker=st.sampled_from(("*", "a", "\u0301"))),
+        models("MarkedRoleLabeler", marker=st.sampled_from(("*", "a", "\u0301"))),
     )
 
 
