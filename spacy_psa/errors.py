@@ -924,7 +924,7 @@ class Errors(metaclass=_Coded):
         "label_vectors() to it that returns a tensor (labels, width)."
     )
     P385 = (
-        "'{first}' and '{other}' have {n} labels in common, but a map needs at least {needed}. "
+        "'{first}' and '{other}' share too few labels ({n}): a map needs at least {needed}. "
         "Give pipelines trained on the same labels, or choose --component."
     )
     P386 = (

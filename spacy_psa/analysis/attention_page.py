@@ -48,7 +48,7 @@ def _sections(insight: Insight) -> Iterator[tuple[str, Table | None, list[Figure
 
 def _extent(insight: Insight) -> str:
     if insight.n_shown == insight.n_tokens:
-        return f"All {insight.n_tokens} tokens are shown."
+        return f"All tokens are shown: {insight.n_tokens}."
     return f"The first {insight.n_shown} of {insight.n_tokens} tokens are shown."
 
 

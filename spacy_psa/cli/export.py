@@ -113,6 +113,7 @@ def export_cli(
     unchanged.
     """
     from ..corpora.problems import Problems
+    from ..figures.tables import counted
 
     to_stdout = is_stdout(output_path)
     problems = Problems()
@@ -128,7 +129,7 @@ def export_cli(
     with messages(to_stdout=to_stdout):
         for what, n in problems.notes.items():
             msg.info(f"{what}: {n:,}")
-        msg.good(f"Wrote {n_sentences:,} sentences to {' and '.join(map(str, paths))}")
+        msg.good(f"Wrote {counted(n_sentences, 'sentences')} to {' and '.join(map(str, paths))}")
 
 
 def export(

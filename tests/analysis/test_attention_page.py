@@ -187,7 +187,7 @@ def test_page_says_how_much_of_a_long_text_is_drawn() -> None:
     page = attention_page(look(pipeline("psa"), text, n_tokens=7), "")
     assert "The first 7 of 40 tokens are shown." in page
     assert "+33 more" in tables(page)[FUSIONS[0]][0]
-    assert "All 6 tokens are shown." in page_of("psa")
+    assert "All tokens are shown: 6." in page_of("psa")
 
 
 def many_labels(n: int, **parts: dict) -> Language:

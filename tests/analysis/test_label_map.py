@@ -152,7 +152,7 @@ def test_tsne_cannot_be_fitted_on_the_last() -> None:
 
 def test_too_few_labels_in_common_are_an_error() -> None:
     other = random_vectors(labels=["NN", "XX", "YY"], name="other")
-    with pytest.raises(ValueError, match=r"\[P385\] 'model' and 'other' have 1 labels"):
+    with pytest.raises(ValueError, match=r"\[P385\] 'model' and 'other' share too few labels"):
         map_labels([random_vectors(), other])
 
 
