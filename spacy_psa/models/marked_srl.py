@@ -1,7 +1,7 @@
 """A semantic role labeling model that reads each predicate's sentence anew, with the predicate
 marked."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from ..errors import Errors
 from ..inference import Potentials
 from . import labeler
 from .labeler import assemble, build_sequence_labeler
-from .srl import Proposition, labeled_propositions
+from .srl import Proposition, divided, labeled_propositions
 from .types import DecoderBuilder, EncoderBuilder, RoleLabeler, Tok2Vec, check_windows
 
 # Tokens read at once in prediction: a transformer pads all of them to the longest sentence.
@@ -23,6 +23,7 @@ MAX_POSITIONS = 1 << 12
 N_MARKERS = 2
 
 Inputs = tuple[list[Doc], list[list[int]]]
+Found = tuple[Doc, Proposition]
 
 
 def build_marked_role_labeler(
@@ -90,7 +91,13 @@ def forward(
     model: Model, inputs: Inputs, is_train: bool
 ) -> tuple[Potentials, Callable[[Potentials], list[Doc]]]:
     """Score the label sequences of predicates, one chain per predicate, in order."""
-    copies, is_token = _copies(model, inputs)
+    return _score(model, _propositions(model, inputs), is_train)
+
+
+def _score(
+    model: Model, found: Sequence[Found], is_train: bool
+) -> tuple[Potentials, Callable[[Potentials], list[Doc]]]:
+    copies, is_token = _copies(found, model.attrs["marker"])
     if not copies:
         return Potentials(torch.zeros(0, model.get_dim("nO")), ()), lambda _: []
     marked, backprop_labeler = labeler.forward(model, copies, is_train)
@@ -114,31 +121,24 @@ def forward(
 def _in_parts(
     model: RoleLabeler, docs: list[Doc], predicates: list[list[int]], max_positions: int
 ) -> Iterator[Potentials]:
-    found = list(_propositions(model, (docs, predicates)))
-    limit = min(max_positions, model.attrs["max_positions"])
-    while found:
-        n, n_positions = 0, 0
-        while n < len(found) and (n == 0 or n_positions + _length(found[n]) <= limit):
-            n_positions += _length(found[n])
-            n += 1
-        part, found = found[:n], found[n:]
-        yield model.predict(([doc for doc, _ in part], [[place.predicate] for _, place in part]))
+    found = _propositions(model, (docs, predicates))
+    lengths = [place.end - place.start for _, place in found]
+    for part in divided(lengths, min(max_positions, model.attrs["max_positions"])):
+        yield _score(model, found[part], False)[0]
 
 
-def _length(found: tuple[Doc, Proposition]) -> int:
-    return found[1].end - found[1].start
+def _propositions(model: RoleLabeler, inputs: Inputs) -> list[Found]:
+    return [
+        (doc, place)
+        for doc, predicates in zip(*inputs, strict=True)
+        for place in labeled_propositions(model, doc, predicates)
+    ]
 
 
-def _propositions(model: RoleLabeler, inputs: Inputs) -> Iterator[tuple[Doc, Proposition]]:
-    for doc, predicates in zip(*inputs, strict=True):
-        for proposition in labeled_propositions(model, doc, predicates):
-            yield doc, proposition
-
-
-def _copies(model: RoleLabeler, inputs: Inputs) -> tuple[list[Doc], NDArray[np.bool_]]:
+def _copies(found: Sequence[Found], marker: str) -> tuple[list[Doc], NDArray[np.bool_]]:
     """The marked copies, and for each of their tokens whether it is one of its sentence."""
     copies, is_token = list[Doc](), list[bool]()
-    for doc, (predicate, start, end) in _propositions(model, inputs):
+    for doc, (predicate, start, end) in found:
         tokens = list(doc[start:end])
         before = predicate - start
         after = before + N_MARKERS
@@ -146,7 +146,7 @@ def _copies(model: RoleLabeler, inputs: Inputs) -> tuple[list[Doc], NDArray[np.b
         spaces = [bool(token.whitespace_) for token in tokens]
         real = [True] * len(tokens)
         for place in (before, after):
-            words.insert(place, model.attrs["marker"])
+            words.insert(place, marker)
             spaces.insert(place, True)
             real.insert(place, False)
             # What precedes the marker must not become one word with it

@@ -178,13 +178,19 @@ class _Positions(NamedTuple):
 
     def parts(self, max_positions: int) -> "Iterator[_Positions]":
         ends = np.cumsum([0, *self.lengths])
-        first = 0
-        while first < len(self.lengths):
-            last = bisect_right(ends, ends[first] + max_positions) - 1
-            last = max(first + 1, last)
-            part = slice(ends[first], ends[last])
-            yield _Positions(self.tokens[part], self.is_predicate[part], self.lengths[first:last])
-            first = last
+        for part in divided(self.lengths, max_positions):
+            rows = slice(ends[part.start], ends[part.stop])
+            yield _Positions(self.tokens[rows], self.is_predicate[rows], self.lengths[part])
+
+
+def divided(lengths: Sequence[int], max_positions: int) -> Iterator[slice]:
+    """Divide propositions into parts of at most so many tokens, unless a single one has more."""
+    ends = np.cumsum([0, *lengths])
+    first = 0
+    while first < len(lengths):
+        last = max(first + 1, bisect_right(ends, ends[first] + max_positions) - 1)
+        yield slice(first, last)
+        first = last
 
 
 def _positions(
