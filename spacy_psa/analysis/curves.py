@@ -131,13 +131,22 @@ def _scores(run: Run, name: str, places: Sequence[float]) -> list[Point | None]:
 
 
 def _losses(run: Run, component: str, places: Sequence[float]) -> list[Point | None]:
-    before: int = -1
+    before = _before(run)
     points: list[Point | None] = []
     for x, evaluation in zip(places, run.evaluations, strict=True):
         loss = evaluation.losses.get(component)
         points.append(None if loss is None else (x, loss / (evaluation.step - before)))
         before = evaluation.step
     return points
+
+
+def _before(run: Run) -> float:
+    """The step of the evaluation before the first in a log, which begins later if a training was
+    resumed; NaN if it is unknown."""
+    first, *others = (evaluation.step for evaluation in run.evaluations)
+    if first == 0:
+        return -1
+    return max(-1, 2 * first - others[0]) if others else math.nan
 
 
 def _row(run: Run, score: str) -> list[str]:

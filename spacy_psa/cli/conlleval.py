@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
+    from ..annotation.base import Target
     from ..evaluation.conlleval import ConllevalResult
 
 
@@ -69,7 +70,8 @@ def conlleval_cli(
 
     A pipeline predicts from the words of GOLD, without its annotation. Spans and entities are
     scored as BIO tags, to which the accuracy refers. For tag and pos, each token is a phrase; for
-    bio, token.tag_ encodes phrases in BIO, IOB1 or BIOES.
+    bio, token.tag_ encodes phrases in BIO, IOB1 or BIOES. Any label of a set in GOLD is correct, if
+    the pipeline's component has a set_separator.
     """
     from ..evaluation.conlleval import format_table
 
@@ -118,8 +120,10 @@ def read_tags(
     component: str | None = None,
 ) -> "Iterator[tuple[Doc, list[str], list[str]]]":
     """Read gold and predicted tags in parallel."""
+    from spacy.training import Example
+
     nlp = load_pipeline(predicted_path) if predicted_path.is_dir() else None
-    target, spans_key = _choose(nlp, predicted_path, target, spans_key, component)
+    target, spans_key, sets = _choose(nlp, predicted_path, target, spans_key, component)
     gold_docs, predicted_docs = _read(gold_path, predicted_path, nlp)
     paths = {"gold_path": gold_path, "predicted_path": predicted_path}
     if len(gold_docs) != len(predicted_docs):
@@ -129,8 +133,9 @@ def read_tags(
     for index, (gold, predicted) in enumerate(zip(gold_docs, predicted_docs, strict=True), 1):
         if [token.orth for token in gold] != [token.orth for token in predicted]:
             raise ValueError(Errors.P125.format(index=index, **paths))
+        resolved = gold if sets is None else sets.resolve(Example(predicted, gold)).reference
         pair = []
-        for doc, path in ((gold, gold_path), (predicted, predicted_path)):
+        for doc, path in ((resolved, gold_path), (predicted, predicted_path)):
             try:
                 tags = TARGETS[target](doc, spans_key)
             except ValueError as err:
@@ -178,8 +183,10 @@ def _choose(
     target: str | None,
     spans_key: str | None,
     component: str | None,
-) -> tuple[str, str]:
-    """The target and the key of spans: those given, or those of the pipeline, or chunks."""
+) -> "tuple[str, str, Target | None]":
+    """The target and the key of spans: those given, or those of the pipeline, or chunks; and the
+    target that resolves label sets, if the pipeline's component knows them."""
+    from ..annotation.targets import make_target
     from ..pipeline.tagger import PSATagger
 
     pipes = [] if nlp is None else [pipe for _, pipe in nlp.pipeline if isinstance(pipe, PSATagger)]
@@ -190,7 +197,12 @@ def _choose(
     target = current_target(target) if target else own
     check_choice("target", target, TARGETS)
     keys = {pipe.cfg["spans_key"] for pipe in pipes if pipe.cfg["target"] == "spans"}
-    return target, spans_key or (keys.pop() if len(keys) == 1 else "chunks")
+    spans_key = spans_key or (keys.pop() if len(keys) == 1 else "chunks")
+    separators = {pipe.cfg["set_separator"] for pipe in pipes if pipe.cfg["target"] == target}
+    separator = separators.pop() if len(separators) == 1 else None
+    if separator is None:
+        return target, spans_key, None
+    return target, spans_key, make_target(target, spans_key=spans_key, set_separator=separator)
 
 
 def _read(

@@ -264,3 +264,19 @@ def test_a_run_has_one_look_in_all_plots() -> None:
         assert (color, mark) == (expected[0], expected[2]), name
     assert len({looks[0][name][0] for name in "abc"}) == 3
     assert len({str(look) for look in looks[1].values()}) == len(looks[1])
+
+
+@pytest.mark.parametrize("steps", [(0, 10), (30, 40), (5, 15)])
+def test_losses_are_divided_by_their_own_updates_if_a_log_begins_later(
+    steps: tuple[int, ...],
+) -> None:
+    evaluations = [Evaluation(step, 0, 0.5, {}, {"tagger": 10.0}) for step in steps]
+    loss = training_curves([Run("run", evaluations)], by="step")[-1]
+    begun = {0: [], 30: [(30, 1.0)], 5: [(5, 10 / 6)]}[steps[0]]
+    assert loss.series["run"] == [*begun, (steps[1], 1.0)]
+
+
+def test_a_single_loss_of_a_training_that_went_on_has_no_mean() -> None:
+    run = Run("run", [Evaluation(30, 0, 0.5, {}, {"tagger": 10.0})])
+    with pytest.warns(UserWarning, match="P280"):
+        assert len(training_curves([run], by="step")) == 1

@@ -199,6 +199,16 @@ def test_options_come_before_the_target_of_a_pipeline(save, pipelines):
         score_docbins(gold, pipelines / "ents", target="tag")
 
 
+def test_any_label_of_a_set_is_correct(save, tmp_path):
+    nlp = spacy.blank("xx")
+    config = {"model": tiny_model(), "target": "tag", "set_separator": "|"}
+    nlp.add_pipe("psa_tagger", config=config)
+    nlp.initialize(lambda: [Example(make_doc(), make_doc(tags=["A"] * 5))])
+    nlp.to_disk(tmp_path / "pipeline")
+    gold = save("gold", make_doc(tags=["A|B", "B|C", "A", "A", "A"]))
+    assert score_docbins(gold, tmp_path / "pipeline").correct_tags == 4
+
+
 def test_missing_span_groups_are_errors_that_name_those_there_are(save):
     path = save("gold", make_doc(chunks=[]))
     with pytest.raises(ValueError, match=r"P126.*Doc 1 in .*gold.*spans\['sc'\].*: chunks"):

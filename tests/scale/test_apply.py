@@ -411,6 +411,13 @@ def test_json_has_no_nan(nlp: Language, tmp_path: Path) -> None:
     assert "score" not in row and row["scores"] == [0.5, None]
 
 
+def test_docs_have_no_nan_in_what_they_keep_of_a_table(nlp: Language, tmp_path: Path) -> None:
+    path = parquet(tmp_path, ["n"], [[float("nan")]])
+    spacy_psa.apply(nlp, path, tmp_path / "out", format="spacy")
+    (doc,) = DocBin().from_disk(tmp_path / "out" / "part-000000.spacy").get_docs(nlp.vocab)
+    assert json.loads(doc.user_data[KEY]["meta"]) == {}
+
+
 def test_data_frames_keep_their_index(nlp: Language) -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"text": SENTENCES[:3], "n": [1, 2, 3]}, index=["a", "b", "c"])
