@@ -117,7 +117,7 @@ def recover(path: Path) -> None:
     if not os.path.lexists(old):
         return
     if os.path.lexists(path):
-        shutil.rmtree(old, ignore_errors=True)
+        _remove(old)
     else:
         os.rename(old, path)
 
@@ -161,20 +161,33 @@ def _put(source: Path, target: Path) -> None:
                 os.rename(old, target)
             raise
     except OSError as error:
-        # A mount point cannot be moved
+        # A mount point cannot be moved, and nothing can be moved into it in one step
         if error.errno not in MOUNTED:
             raise
+        if target.is_symlink() or not target.is_dir():
+            _remove(target)
+            target.mkdir()
         _put_all(source, target)
-    shutil.rmtree(old, ignore_errors=True)
+    _remove(old)
 
 
 def _put_all(source: Path, target: Path) -> None:
     """Move the contents of a folder into another, replacing entries of the same name."""
     for path in sorted(source.iterdir()):
+        place = target / path.name
         if path.is_dir():
-            _put(path, target / path.name)
+            _put(path, place)
         else:
-            shutil.move(path, target / path.name)
+            if place.is_dir():  # or the file would be moved into the folder
+                _remove(place)
+            shutil.move(path, place)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file, a link or a folder, as far as possible."""
+    with suppress(OSError):
+        path.unlink()
+    shutil.rmtree(path, ignore_errors=True)
 
 
 def _temporary(path: Path) -> Path:
@@ -199,10 +212,7 @@ def _remove_left_over(path: Path, after: float) -> None:
         with suppress(OSError):
             if time.time() - found.stat().st_mtime < after and int(match[1]) != os.getpid():
                 continue
-            if found.is_dir():
-                shutil.rmtree(found)
-            else:
-                found.unlink()
+            _remove(found)
 
 
 def _runs(process: int) -> bool:

@@ -19,6 +19,7 @@ from safetensors import SafetensorError
 from spacy.tokens import DocBin
 
 from spacy_psa.atomic_files import (
+    atomic_files,
     atomic_folder,
     atomic_path,
     check_writable,
@@ -321,6 +322,62 @@ def test_a_folder_that_is_a_mount_is_filled_in_place(
         (folder / "a.txt").write_text("new", encoding="utf8")
     assert contents(tmp_path / "model") == {"a.txt": b"new", "b": None, "b/b.txt": b"b"}
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_a_folder_on_another_disk_is_filled_in_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def disk_of(path: Path) -> bool:
+        return tmp_path / "mount" in path.parents
+
+    def across_no_disks(operation: Callable[..., None]) -> Callable[..., None]:
+        def refuse(source: Path, target: Path, **settings: object) -> None:
+            if Path(source) == tmp_path / "mount":
+                raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+            if disk_of(Path(source)) != disk_of(Path(target)):
+                raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+            operation(source, target, **settings)
+
+        return refuse
+
+    (tmp_path / "mount" / "a").mkdir(parents=True)
+    (tmp_path / "mount" / "b").write_text("a file", encoding="utf8")
+    monkeypatch.setattr(os, "rename", across_no_disks(os.rename))
+    monkeypatch.setattr(os, "replace", across_no_disks(os.replace))
+    for text in ("one", "two"):
+        with atomic_folder(tmp_path / "mount") as folder:
+            for name in ("a", "b", "c"):
+                (folder / name / "d").mkdir(parents=True)
+                (folder / name / "d" / "e.txt").write_text(text, encoding="utf8")
+        found = {str(p.relative_to(tmp_path)): p.read_text() for p in tmp_path.rglob("*.txt")}
+        assert found == {f"mount/{name}/d/e.txt": text for name in ("a", "b", "c")}
+        assert sorted(os.listdir(tmp_path / "mount")) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("was", ["link", "file", "folder"])
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_files_links_and_folders_replace_each_other(
+    tmp_path: Path, was: str, is_folder: bool
+) -> None:
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / "a.txt").write_text("shared", encoding="utf8")
+    place = tmp_path / "out" / "place"
+    place.parent.mkdir()
+    if was == "link":
+        place.symlink_to(tmp_path / "shared", target_is_directory=True)
+    elif was == "file":
+        place.write_text("old", encoding="utf8")
+    else:
+        shutil.copytree(tmp_path / "shared", place)
+    for text in ("one", "two"):
+        with atomic_files(tmp_path / "out") as folder:
+            file = folder / "place" / "a.txt" if is_folder else folder / "place"
+            file.parent.mkdir(parents=True)
+            file.write_text(text, encoding="utf8")
+        found = place / "a.txt" if is_folder else place
+        assert found.read_text(encoding="utf8") == text
+        assert os.listdir(tmp_path / "out") == ["place"]
+    assert (tmp_path / "shared" / "a.txt").read_text(encoding="utf8") == "shared"
 
 
 def test_a_place_that_cannot_be_written_to_is_found_before_the_work(
