@@ -7,12 +7,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import chain, repeat
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn.modules import module as torch_module
+
+
+HOOKS = "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"
+hooks_of_layer = attrgetter(*HOOKS)
+hooks_of_all = attrgetter(*(f"_global{name}" for name in HOOKS))
 
 
 def foreach(
@@ -80,9 +86,12 @@ def is_dispatched() -> bool:
 
 
 def is_watched(layer: nn.Module) -> bool:
-    """Check whether a hook receives the output of a layer; also true if PyTorch does not say."""
-    hooks = getattr(layer, "_forward_hooks", True)
-    return bool(hooks or getattr(torch_module, "_global_forward_hooks", True))
+    """Check whether a hook is called before or after a layer or its gradient is computed; also true
+    if PyTorch does not say. A hook may change what the layer computes."""
+    try:
+        return any(hooks_of_layer(layer)) or any(hooks_of_all(torch_module))
+    except AttributeError:
+        return True
 
 
 def tensors_of(layer: nn.Module) -> Iterable[Tensor | None]:

@@ -90,11 +90,16 @@ def test_onednn_is_asked_for_what_it_has(monkeypatch: pytest.MonkeyPatch) -> Non
     assert names.order_of_lstm() is None
 
 
-def test_hooks_are_seen() -> None:
-    layer = nn.Linear(1, 1)
+@pytest.mark.parametrize("kind", ["forward", "forward_pre", "full_backward", "full_backward_pre"])
+def test_hooks_are_seen(kind: str) -> None:
+    layer, other = nn.Linear(1, 1), nn.Linear(1, 1)
     assert not names.is_watched(layer)
-    layer.register_forward_hook(lambda *_: None)
-    assert names.is_watched(layer)
+    getattr(layer, f"register_{kind}_hook")(lambda *_: None)
+    assert names.is_watched(layer) and not names.is_watched(other)
+    handle = getattr(torch_module, f"register_module_{kind}_hook")(lambda *_: None)
+    assert names.is_watched(other)
+    handle.remove()
+    assert not names.is_watched(other)
 
 
 def test_tensors_of_a_layer_are_found_without_private_names() -> None:

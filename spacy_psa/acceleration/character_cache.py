@@ -109,7 +109,7 @@ def can_be_cached(parts: tuple[nn.Module, ...]) -> bool:
     """Check whether what layers compute depends on their weights and input alone."""
     return (
         all(type(part) in (nn.Embedding, nn.LSTM) for part in parts)
-        and not any(is_watched(part) or part._forward_pre_hooks for part in parts)
+        and not any(map(is_watched, parts))
         and not torch.is_autocast_enabled("cpu")
     )
 

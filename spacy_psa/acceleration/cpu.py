@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from ..layers.mask import SequenceMask
 from ..layers.ops import Ops, full_precision, lstm_precision
+from ..private_names import is_watched
 from .character_cache import CharacterCache, can_be_cached
 from .joined_lstm import join, joined_bilstm
 from .ordered_lstm import OrderedLSTM, can_be_ordered
@@ -161,7 +162,8 @@ class CPUTraining(CPUPrediction):
     ) -> Tensor:
         """See `Ops`."""
         rows = join(mask.known_lengths)
-        if rows.n_rows == len(mask.lengths):
+        # Hooks are called with a layer alone, and may change its weights
+        if rows.n_rows == len(mask.lengths) or is_watched(forwards) or is_watched(backwards):
             return Ops.bilstm(self, x, mask, forwards, backwards)
         directions = cast(nn.LSTM, forwards), cast(nn.LSTM, backwards)
         with lstm_precision(x) as x:

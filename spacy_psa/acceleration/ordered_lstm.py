@@ -35,7 +35,7 @@ def can_be_ordered(lstm: nn.LSTM, x: Tensor) -> bool:
         and x.numel()
         and x.shape[-1] == lstm.input_size
         and not torch.is_autocast_enabled("cpu")
-        and not (is_watched(lstm) or lstm._forward_pre_hooks)
+        and not is_watched(lstm)
     )
 
 

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from ..layers.mask import SequenceMask
+from ..private_names import is_watched
 
 
 class Steps(NamedTuple):
@@ -47,10 +48,12 @@ def steps_of(mask: SequenceMask) -> Steps:
 
 
 def may_be_packed(forwards: nn.LSTM, backwards: nn.LSTM) -> bool:
-    """RETURNS (bool): Whether `packed_bilstm` can run these directions: both have the same width
-    and are not in half precision, in which its tanh is not precise enough."""
+    """RETURNS (bool): Whether `packed_bilstm` can run these directions: both have the same width,
+    no hooks, and are not in half precision, in which its tanh is not precise enough."""
     is_even = forwards.hidden_size == backwards.hidden_size
-    return is_even and cast(Tensor, forwards.weight_ih_l0).element_size() >= 4
+    is_seen = is_watched(forwards) or is_watched(backwards)
+    is_precise = cast(Tensor, forwards.weight_ih_l0).element_size() >= 4
+    return is_even and is_precise and not is_seen
 
 
 def packed_bilstm(

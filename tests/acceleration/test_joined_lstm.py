@@ -164,6 +164,18 @@ def test_other_batches_are_padded(calls, lengths):
     assert not calls
 
 
+@pytest.mark.parametrize(
+    "register",
+    ["register_forward_pre_hook", "register_forward_hook", "register_full_backward_hook"],
+)
+def test_hooks_are_called(calls, register):
+    layer, seen = randomized(BiLSTM(WIDTH, hidden_width=4)), []
+    for lstm in (*layer.forwards, *layer.backwards):
+        getattr(lstm, register)(lambda *_: seen.append(1))
+    layer(batch_of(UNEVEN, WIDTH).requires_grad_(), mask_of(UNEVEN)).sum().backward()
+    assert len(seen) == 2 and not calls
+
+
 def test_prediction_joins_nothing(calls):
     with torch.no_grad():
         randomized(BiLSTM(WIDTH, hidden_width=4))(batch_of(UNEVEN, WIDTH), mask_of(UNEVEN))

@@ -8,7 +8,7 @@ from torch import nn
 
 from spacy_psa.acceleration import packed_lstm
 from spacy_psa.acceleration.packed_lstm import packed_bilstm, steps_of
-from spacy_psa.layers import CharacterBiLSTM, SequenceMask
+from spacy_psa.layers import PLAIN, CharacterBiLSTM, SequenceMask, using
 
 from ..layers.helpers import (
     DTYPES,
@@ -102,6 +102,17 @@ def test_characters_come_to_the_same_with_directions_of_other_widths():
     for name in ("embedding", "forwards"):
         getattr(odd, name).load_state_dict(getattr(even, name).state_dict())
     assert_close(even(words, lengths)[:, :2], odd(words, lengths)[:, :2], 1e-12)
+
+
+@pytest.mark.parametrize("learns", [False, True])
+def test_layers_with_hooks_are_left_to_pytorch(learns):
+    words, lengths = torch.ones(100, 2, dtype=torch.long), torch.full((100,), 2)
+    layer = randomized(CharacterBiLSTM(3, embedding_width=2, width=4))
+    layer.forwards.register_forward_pre_hook(lambda _, inputs: (2 * inputs[0],))
+    with torch.set_grad_enabled(learns):
+        output = layer(words, lengths)
+        with using(PLAIN):
+            assert_close(output, layer(words, lengths), 1e-12)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
