@@ -15,7 +15,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules import module as torch_module
 
-
 HOOKS = "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"
 hooks_of_layer = attrgetter(*HOOKS)
 hooks_of_all = attrgetter(*(f"_global{name}" for name in HOOKS))

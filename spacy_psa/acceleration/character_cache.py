@@ -62,7 +62,8 @@ class CharacterCache:
                 self._versions = TensorVersions(weights)
             rows = list(map(self._rows.get, keys))
             if None not in rows:
-                return self._table.index_select(0, torch.from_numpy(np.array(rows)))
+                places = torch.from_numpy(np.array(rows, dtype=np.int64))
+                return self._table.index_select(0, places)
             new = [i for i, row in enumerate(rows) if row is None]
             index = torch.from_numpy(np.array(new, dtype=np.int64))
             part = SequenceMask(mask.lengths.index_select(0, index), max(sizes[i] for i in new))

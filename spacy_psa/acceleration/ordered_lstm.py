@@ -55,7 +55,10 @@ class OrderedLSTM:
         )
 
     def is_of(self, lstm: nn.LSTM) -> bool:
-        """Check whether the weights are still those of the layer."""
+        """Check whether the weights are still those of the layer. Biases are read anew each time,
+        so that they need only be the same objects."""
+        if lstm.bias_ih_l0 is not self._biases[0] or lstm.bias_hh_l0 is not self._biases[1]:
+            return False
         weights = [lstm.weight_ih_l0, lstm.weight_hh_l0]
         return self._versions.are_those_of(cast(list[Tensor], weights))
 

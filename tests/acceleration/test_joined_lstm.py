@@ -170,8 +170,8 @@ def test_other_batches_are_padded(calls, lengths):
 )
 def test_hooks_are_called(calls, register):
     layer, seen = randomized(BiLSTM(WIDTH, hidden_width=4)), []
-    for lstm in (*layer.forwards, *layer.backwards):
-        getattr(lstm, register)(lambda *_: seen.append(1))
+    for direction in (*layer.forwards, *layer.backwards):
+        getattr(direction, register)(lambda *_: seen.append(1))
     layer(batch_of(UNEVEN, WIDTH).requires_grad_(), mask_of(UNEVEN)).sum().backward()
     assert len(seen) == 2 and not calls
 

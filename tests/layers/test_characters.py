@@ -53,6 +53,14 @@ def test_other_words_of_the_batch_change_nothing(row):
     assert_close(layer(CHARACTERS, LENGTHS)[row], alone[0], 1e-12)
 
 
+@pytest.mark.parametrize("learns", [False, True])
+def test_no_words_are_no_rows(learns):
+    layer = CharacterBiLSTM(9, embedding_width=2, width=4)
+    with torch.set_grad_enabled(learns):
+        output = layer(torch.zeros(0, 3, dtype=torch.long), torch.zeros(0, dtype=torch.long))
+    assert output.shape == (0, 4)
+
+
 def test_order_of_characters_matters():
     layer, two = make_layer(), torch.tensor([2])
     ab, ba = torch.tensor([[1, 2]]), torch.tensor([[2, 1]])

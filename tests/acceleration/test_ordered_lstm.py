@@ -1,0 +1,59 @@
+"""LSTMs whose weights are kept in oneDNN's order, until they change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from spacy_psa.layers import PLAIN, BiLSTM, CharacterBiLSTM, using
+
+from ..layers.helpers import assert_close, batch_of, mask_of, randomized
+
+LENGTHS = [3, 1]
+NAMES = "weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0"
+
+
+def tokens() -> tuple[nn.Module, nn.LSTM, tuple[Tensor, object]]:
+    layer = randomized(BiLSTM(2, hidden_width=4)).float()
+    return layer, layer.forwards[0], (batch_of(LENGTHS, 2).float(), mask_of(LENGTHS))
+
+
+def words() -> tuple[nn.Module, nn.LSTM, tuple[Tensor, object]]:
+    layer = randomized(CharacterBiLSTM(4, embedding_width=2, width=4)).float()
+    return layer, layer.forwards, (torch.tensor([[1, 2, 3], [2, 0, 0]]), torch.tensor(LENGTHS))
+
+
+def in_place(layer: nn.LSTM, name: str) -> None:
+    with torch.no_grad():
+        getattr(layer, name).mul_(-2.0)
+
+
+def by_data(layer: nn.LSTM, name: str) -> None:
+    getattr(layer, name).data = getattr(layer, name).data + 1.0
+
+
+def by_another(layer: nn.LSTM, name: str) -> None:
+    setattr(layer, name, nn.Parameter(getattr(layer, name).detach() + 1.0))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("change", [in_place, by_data, by_another])
+@pytest.mark.parametrize("make", [tokens, words])
+@torch.no_grad()
+def test_other_weights_and_biases_are_read(
+    make: Callable[..., tuple[nn.Module, nn.LSTM, tuple[Tensor, object]]],
+    change: Callable[[nn.LSTM, str], None],
+    name: str,
+) -> None:
+    layer, lstm, given = make()
+    before = layer(*given)
+    change(lstm, name)
+    found = layer(*given)
+    with using(PLAIN):
+        expected = deepcopy(layer)(*given)
+    assert_close(found[0], expected[0], 1e-5)
+    assert not torch.allclose(found[0], before[0], atol=1e-3)
