@@ -64,7 +64,7 @@ class BFloat16AdditiveSelfAttention(AdditiveSelfAttention):
         is_fused = queries.is_cuda and kernels_run_on(queries.device)
         if is_fused or (are_small(queries) and are_small(keys)):
             return ops_for(queries).additive_scores(queries, keys, weight, mask).double()
-        queries, keys = mask.unpack(queries), mask.unpack(keys)
+        queries, keys = mask.padded(queries), mask.padded(keys)
         is_small = torch.maximum(_largest(queries), _largest(keys)) <= EXP_LIMIT
         scores = self.weight.new_zeros(*queries.shape[:2], keys.shape[1])
         for chosen, dtype in ((is_small, torch.float32), (~is_small, torch.float64)):

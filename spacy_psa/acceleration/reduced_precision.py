@@ -88,7 +88,7 @@ class BFloat16CharacterBiLSTM(nn.Module):
             ids = characters[rows, :n_steps]
             ids = pad(ids, (0, n_steps - ids.shape[1]))
             parts = self.embedding, self.forwards, self.backwards
-            mask = SequenceMask(lengths[rows], ids.shape[1])
+            mask = SequenceMask(lengths[rows].to(ids.device), ids.shape[1])
             words.append(PLAIN.last_states(ids, mask, *parts))
             first = rows.stop
         return torch.cat(words).float()

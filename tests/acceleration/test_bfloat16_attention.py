@@ -11,7 +11,7 @@ from torch import nn
 from spacy_psa.acceleration.bfloat16 import BFloat16Linear
 from spacy_psa.acceleration.bfloat16_attention import Float64Bias, reduced_bias
 from spacy_psa.acceleration.reduced_precision import reduce_precision
-from spacy_psa.layers import AdditiveSelfAttention, PSABias
+from spacy_psa.layers import PLAIN, AdditiveSelfAttention, PSABias, using
 
 from ..layers.biases import BIASES, Squares
 from ..layers.helpers import mask_of, normal, randomized
@@ -61,3 +61,17 @@ def test_contexts_are_the_same_with_and_without_padding(bias: Callable[[int], nn
         assert torch.equal(found.float(), mask.pack(reduced(x, mask)))
         assert reduced(x, mask).dtype == torch.float32
     assert (found - full).abs().max() < 16 * UNIT
+
+
+@pytest.mark.parametrize("factor", [1.0, 60.0])
+def test_weights_are_the_same_by_the_definitions(factor: float):
+    """The definitions read padding, too; and large numbers are scored differently."""
+    layer = reduce_precision(randomized(AdditiveSelfAttention(WIDTH), scale=0.2).float(), "bf16")
+    lengths, x = [12, 7, 1], normal(3, 12, WIDTH, seed=2).float()
+    x[1] *= factor
+    mask = mask_of(lengths)
+    with torch.no_grad():
+        found = layer.attention(x, mask)
+        with using(PLAIN):
+            expected = layer.attention(x, mask)
+    assert ((found - expected)[mask.positions]).abs().max() < UNIT

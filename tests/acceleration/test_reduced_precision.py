@@ -168,6 +168,16 @@ def test_characters_are_close_and_words_do_not_depend_on_others():
             assert torch.equal(alone[0], output[row])
 
 
+def test_words_are_read_on_the_device_of_the_weights():
+    """As in full precision, their lengths stay on the CPU. PyTorch's device without numbers stands
+    in for a GPU."""
+    layer = CharacterBiLSTM(8, embedding_width=3, width=6)
+    characters, lengths = torch.ones(3, 7, dtype=torch.long, device="meta"), torch.tensor([7, 2, 1])
+    with torch.no_grad():
+        assert layer.to("meta")(characters, lengths).is_meta
+        assert to_bfloat16(layer)(characters, lengths).shape == (3, 6)
+
+
 def test_words_are_read_at_a_few_lengths():
     reduced = to_bfloat16(randomized(CharacterBiLSTM(8, embedding_width=3, width=6)).float())
     shapes = []
