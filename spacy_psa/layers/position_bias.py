@@ -63,8 +63,10 @@ class GaussianBias(nn.Module):
         x (Tensor): Token vectors; only their number matters. Shape: (batch_size, n, d).
         RETURNS (Tensor): Shape: (1, n, n).
         """
-        squared = _offsets(x.shape[1], x).to(x.dtype).square()
-        return (-squared / (2 * self.epsilon**2)).unsqueeze(0)
+        # In half precision, only the result is rounded, and is finite at any distance
+        squared = _offsets(x.shape[1], x).to(torch.promote_types(x.dtype, torch.float32)).square()
+        bias = -squared / (2 * self.epsilon**2)
+        return bias.clamp(min=torch.finfo(x.dtype).min).to(x.dtype).unsqueeze(0)
 
 
 class TokenPositionBias(nn.Module):

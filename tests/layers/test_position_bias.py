@@ -41,6 +41,16 @@ def test_gaussian_window_is_ten_by_default():
     assert GaussianBias()(torch.zeros(1, 6, 1))[0, 0, 5].item() == pytest.approx(-0.5)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("trade_off", [-1.0, 1.0])
+def test_distant_tokens_have_finite_biases_in_half_precision(trade_off, dtype):
+    x, layer = torch.zeros(1, 400, WIDTH, dtype=dtype), make_bias(("G", "P")).to(dtype)
+    layer.trade_off.data.fill_(trade_off)
+    assert layer(x).isfinite().all()
+    expected = GaussianBias()(x.double()).clamp(min=torch.finfo(dtype).min)
+    assert torch.equal(GaussianBias()(x), expected.to(dtype))
+
+
 def test_gaussian_bias_has_nothing_to_train():
     assert not list(GaussianBias().parameters())
 
