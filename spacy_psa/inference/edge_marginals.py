@@ -103,8 +103,8 @@ def _most_probable(
     flat = log_q.flatten(1).exp()
     k = flat.shape[1] if most is None else min(most, flat.shape[1])
     q, places = flat.topk(k, dim=1)
-    # What comes before a pair has less than the mass
-    kept = (q.cumsum(dim=1) - q < mass) & (q > 0.0)
+    # What comes before a pair has less than the mass; and in float32, it must not be 0
+    kept = (q.cumsum(dim=1) - q < mass) & (q.float() > 0.0)
     q = q * kept
     q = q / q.sum(dim=1, keepdim=True)
     rows, columns = kept.nonzero(as_tuple=True)
@@ -170,7 +170,10 @@ def cross_entropy(teacher: EdgeMarginals, student: LinearChain) -> Tensor:
     # Before they are summed: what is left out may be impossible, and inf - inf is NaN
     expected = expected.masked_fill(left_out[chain_of], 0.0)
     score = torch.zeros(n_chains, dtype=dtype, device=device).index_add(0, chain_of, expected)
-    return (student.log_partition - score).masked_fill(left_out, 0.0)
+    log_z = student.log_partition
+    # If the student rules out a whole chain, -inf - -inf would be NaN
+    log_z = log_z.masked_fill(log_z == -torch.inf, torch.inf)
+    return (log_z - score).masked_fill(left_out, 0.0)
 
 
 def _check(teacher: EdgeMarginals, n_tokens: int, n_labels: int, first: Tensor) -> None:

@@ -174,8 +174,9 @@ class Potentials:
         chains (Sequence[int]): Which ones, in the order of the result, also more than once.
         RETURNS (Potentials): A copy.
         """
-        parts = torch.arange(self.n_tokens).split(self.lengths)
-        rows = torch.cat([parts[chain] for chain in chains]).to(self.device)
+        order = torch.arange(self.n_tokens)
+        parts = order.split(self.lengths)
+        rows = torch.cat([order[:0], *(parts[chain] for chain in chains)]).to(self.device)
         return replace(
             self,
             emissions=self.emissions[rows],

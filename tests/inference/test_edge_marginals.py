@@ -120,6 +120,25 @@ def test_what_the_student_rules_out_is_infinitely_surprising() -> None:
     assert 0.0 < float(found) < torch.inf
 
 
+def test_a_student_without_a_sequence_is_infinitely_surprising() -> None:
+    teacher = pair_marginals(LinearChain(random_potentials(2, (2, 3))))
+    leaf = random_potentials(2, (2, 3), seed=1).within(torch.arange(10).view(5, 2) > 3)
+    leaf = leaf.requires_grad_()
+    found = cross_entropy(teacher, LinearChain(leaf))
+    assert found[0] == torch.inf and 0.0 < float(found[1]) < torch.inf
+    found[1].backward()
+    assert leaf.emissions.grad.isfinite().all()
+
+
+def test_pairs_that_float32_has_no_number_for_are_left_out() -> None:
+    p = random_potentials(5, (4,))
+    p.emissions[:, 4] = -300.0
+    edges = pair_marginals(LinearChain(p))
+    assert edges.probability.min() > 0.0 and edges.after.max() == 3
+    student = LinearChain(p.within(torch.tensor([[True] * 4 + [False]] * 4)))
+    assert float(cross_entropy(edges, student)) < torch.inf
+
+
 def test_chains_without_marginals_are_left_out() -> None:
     p, q = (random_potentials(3, (2, 3), seed=seed) for seed in (1, 2))
     edges = pair_marginals(LinearChain(p))

@@ -66,6 +66,14 @@ def test_map_changes_what_is_there():
         assert torch.equal(getattr(doubled, name), 2 * tensor)
 
 
+def test_chains_are_selected_in_any_order_and_number():
+    p = random_potentials(2, (2, 0, 1), fields=("transitions", "pairwise"))
+    assert torch.equal(p.select([2, 0, 2]).emissions, p.emissions[[2, 0, 1, 2]])
+    assert torch.equal(p.select([2]).pairwise, p.pairwise[2:])
+    none = p.select([])
+    assert none.lengths == () and none.emissions.shape == (0, 2)
+
+
 def test_detach():
     leaf = random_potentials(3, (2,)).requires_grad_()
     assert leaf.requires_grad
