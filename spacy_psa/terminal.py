@@ -93,5 +93,5 @@ def text_table(
     aligns: Sequence[Literal["l", "c", "r"]] | None = None,
 ) -> str:
     """Format a table, with columns as wide as their content."""
-    cells = [[printable(cell).replace("\n", " ") for cell in row] for row in rows]
-    return table(cells, header=header, divider=True, aligns=aligns, max_col=WIDEST)
+    head, *cells = [[printable(cell).replace("\n", " ") for cell in row] for row in (header, *rows)]
+    return table(cells, header=head, divider=True, aligns=aligns, max_col=WIDEST)

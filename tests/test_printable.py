@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from spacy_psa.errors import Errors, Warnings
 from spacy_psa.printable import escape, one_line, printable
-from spacy_psa.terminal import ProgressBar, SafePrinter, SafeStream, show
+from spacy_psa.terminal import ProgressBar, SafePrinter, SafeStream, show, text_table
 
 # Any code point, those that control something more often
 ANY = st.text(
@@ -85,6 +85,12 @@ def test_every_way_to_print_is_safe(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out + stream.getvalue()
     assert printed.count(SHOWN) == 5 * 2 + 3
     assert controls(printed) == []
+
+
+def test_a_table_is_safe_and_has_a_line_per_row() -> None:
+    table = text_table([[HOSTILE, "1"], ["a\nb", "2"]], [HOSTILE, "two\nlines"])
+    assert table.count(SHOWN) == 2 and controls(table) == []
+    assert len(table.strip().splitlines()) == 4
 
 
 def test_a_progress_bar_is_safe() -> None:

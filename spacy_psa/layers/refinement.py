@@ -76,7 +76,8 @@ class RefiningLayer(nn.Module):
     recurrent (nn.Module): The encoder. It has a `width` and maps (batch_size, n, input width) and
         a mask to (batch_size, n, width).
     refine (nn.Module): The attention to labels, e.g. `LabelAttention` or `LabelMarginals`. It maps
-        (tokens, width) and a mask to a vector and distributions over labels for each token.
+        (tokens, width), or (batch_size, n, width) with padding, as on a GPU, and a mask to a vector
+        and distributions over labels for each token.
     connection (nn.Module): Combines the two, e.g. `Concatenation` or `ResidualNorm`. It has a
         `width`.
     """
@@ -89,10 +90,11 @@ class RefiningLayer(nn.Module):
     def forward(self, x: Tensor, mask: SequenceMask) -> tuple[Tensor, Tensor]:
         """Encode tokens, and refine their states with labels.
 
-        x (Tensor): Token vectors, without padding. Shape: (tokens, input width).
+        x (Tensor): Token vectors. Shape: (tokens, input width), or (batch_size, n, input width)
+            with padding.
         mask (SequenceMask): The lengths of the sentences.
         RETURNS (Tuple[Tensor, Tensor]): The refined states, (tokens, width), and the distributions
-            over labels, (tokens, heads, L).
+            over labels, (tokens, heads, L); or both with padding.
         """
         hidden = apply_packed(self.recurrent, x, mask)
         refined, distributions = self.refine(hidden, mask)

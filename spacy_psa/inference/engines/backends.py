@@ -24,8 +24,8 @@ class ExpectedCounts(NamedTuple):
 class Backend(Protocol):
     """Sums over all label sequences of each chain.
 
-    Log-scores are returned in `scores.working_dtype`, gradients in the dtypes of the potentials.
-    A chain without a possible sequence has log_partition -inf and zero gradient.
+    Log-scores are returned in `chain_scores.working_dtype`, gradients in the dtypes of the
+    potentials. A chain without a possible sequence has log_partition -inf and zero gradient.
     """
 
     def log_partition(self, potentials: Potentials) -> Tensor:
