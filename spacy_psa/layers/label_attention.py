@@ -8,6 +8,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from ..errors import Errors
 from .initialization import linear
 from .label_parameters import LabelEmbeddings
 from .mask import PackedLayer, SequenceMask
@@ -102,6 +103,7 @@ class LabelAttention(LabelReader):
     projection (Callable[[int], nn.Module]): Creates a projection for a width; called three times.
     heads (int): Number of heads k; it must divide the width d.
     dropout (float): Dropout on the attention weights.
+    RAISES (ValueError): If `heads` does not divide the width.
 
     Source: Cui and Zhang (2019), section 4.2; Wang et al. (2021), equations 2 and 3.
     """
@@ -115,6 +117,8 @@ class LabelAttention(LabelReader):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        if labels.width % heads:
+            raise ValueError(Errors.P213.format(heads=heads, width=labels.width))
         self.labels, self.heads = labels, heads
         self.query = projection(labels.width)
         self.key = projection(labels.width)

@@ -27,7 +27,8 @@ LabelSetBuilder = Callable[[int, int], LabelSet]
 
 RefineBuilder = Callable[[LabelSet], nn.Module]
 """(label set) → a part that attends to labels: it maps hidden states (tokens, d) and a
-`SequenceMask` to refined states (tokens, d) and distributions over labels (tokens, heads, L)."""
+`SequenceMask` to refined states (tokens, d) and distributions over labels (tokens, heads, L); or
+(batch_size, n, d), with padding, likewise."""
 
 
 def build_label_refinement(
@@ -149,10 +150,8 @@ def build_label_attention(
     return partial(_make_label_attention, projection=projection, heads=heads, dropout=dropout)
 
 
-def _make_label_attention(label_set: LabelSet, *, heads: int, **settings: Any) -> LabelAttention:
-    if label_set.width % heads:
-        raise ValueError(Errors.P213.format(heads=heads, width=label_set.width))
-    return LabelAttention(label_set.embeddings(), heads=heads, **settings)
+def _make_label_attention(label_set: LabelSet, **settings: Any) -> LabelAttention:
+    return LabelAttention(label_set.embeddings(), **settings)
 
 
 def build_label_marginals() -> RefineBuilder:

@@ -45,6 +45,11 @@ def test_attention_equals_loops(heads, projection, dtype, device):
         assert_close(output[row, :n], attended(expected, state, relu=relu), TOLERANCE[dtype])
 
 
+def test_heads_that_do_not_divide_the_width_are_an_error():
+    with pytest.raises(ValueError, match=rf"P213.* 4 heads .* width {WIDTH} "):
+        make_attention(4)
+
+
 def test_weights_of_each_head_are_a_distribution():
     weights = make_attention().distributions(batch_of(LENGTHS, WIDTH), mask_of(LENGTHS))
     assert (weights > 0).all()
