@@ -53,14 +53,18 @@ class AdditiveSelfAttention(nn.Module):
 
     def _weights(self, scores: Tensor, x: Tensor, mask: SequenceMask) -> Tensor:
         """Equations 6 and 7. Shape: (batch_size, n, n)."""
-        masks_self = False
-        if self.bias is not None:
-            masks_self = bool(self.bias.masks_self)
-            with full_precision(mask.padded(x)) as (values,):
-                position = self.bias(values)
-            if position is not None:
-                scores = scores + position
+        position = self._positions(mask.padded(x))
+        if position is not None:
+            scores = scores + position
+        masks_self = self.bias is not None and bool(self.bias.masks_self)
         return masked_softmax(scores, mask.pairs(include_self=not masks_self))
+
+    def _positions(self, x: Tensor) -> Tensor | None:
+        """The additive part of Ψ. Shape: (batch_size or 1, n, n)."""
+        if self.bias is None:
+            return None
+        with full_precision(x) as (x,):
+            return self.bias(x)
 
     def _scores(self, tokens: Tensor, mask: SequenceMask) -> Tensor:
         """Equation 5. Shape: (batch_size, n, n)."""
@@ -200,9 +204,12 @@ class ContextFusion(PackedLayer, nn.Module):
             additive part of Ψ (batch_size or 1, n, n).
         """
         x = mask.padded(x)
-        weights = self.attention.attention(x, mask)
-        values = {"attention": weights, "gate": self.gate.gate(x, self._transformed(weights @ x))}
-        bias = None if self.attention.bias is None else self.attention.bias(x)
+        context = self._transformed(self.attention(x, mask))
+        values = {
+            "attention": self.attention.attention(x, mask),
+            "gate": self.gate.gate(x, context),
+        }
+        bias = self.attention._positions(x)
         return values if bias is None else {**values, "bias": bias}
 
     def _transformed(self, context: Tensor) -> Tensor:

@@ -157,6 +157,18 @@ def test_inspection_shows_what_the_layer_computes(gate):
     assert_close(mixed[real], layer(x, mask)[real], 1e-12)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_inspection_in_mixed_precision(dtype):
+    layer = randomized(ContextFusion(WIDTH, bias=PSABias), scale=0.3).float()
+    x, mask = batch_of([3, 1], WIDTH).float(), mask_of([3, 1])
+    expected = layer.inspect(x, mask)
+    with torch.autocast("cpu", dtype=dtype):
+        values = layer.inspect(x, mask)
+    assert set(values) == set(expected)
+    for name, value in values.items():
+        assert_close(value[mask.positions], expected[name][mask.positions], 0.03)
+
+
 @pytest.mark.parametrize("bias", [None, functools.partial(make_bias, ("M",))])
 def test_inspection_shows_no_bias_where_none_is_added(bias):
     layer = randomized(ContextFusion(WIDTH, bias=bias))
