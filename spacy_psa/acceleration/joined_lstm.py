@@ -46,7 +46,8 @@ def join(lengths: tuple[int, ...]) -> JoinedRows:
     before = (counts.cumsum() - counts).repeat(counts)
     steps = np.arange(len(before)) - before + np.repeat(begin_of, counts)
     places = np.stack([steps, n_steps - 1 - steps]) * n_rows + np.repeat(row_of, counts)
-    return JoinedRows(n_steps, n_rows, torch.from_numpy(places))
+    with torch.inference_mode(False):  # training may reuse the cached tensor
+        return JoinedRows(n_steps, n_rows, torch.from_numpy(places))
 
 
 # The input that shuts a gate: far below anything that biases and the previous state can add. Since

@@ -217,6 +217,7 @@ def kl_divergence(teacher: LinearChain, student: LinearChain) -> Tensor:
     Scores are sums over tokens and transitions, so the expectation needs only the teacher's
     marginals and expected transitions; no sequences are enumerated or sampled.
 
+    teacher (LinearChain): The distribution p. No gradient flows to its potentials.
     student (LinearChain): The distribution q, over the same chains and labels, with the same kinds
         of potentials.
     RETURNS (Tensor): A scalar: zero if the two agree, inf if the student rules out a sequence that

@@ -65,8 +65,8 @@ class Ops:
         keys (Tensor): Projected tokens. The same shape.
         weight (Tensor): The vector w. Shape: (d,).
         mask (SequenceMask): The lengths of the sentences.
-        RETURNS (Tensor): The scores, in at least float32. Those with padding have no meaning, but
-            are finite. Shape: (batch_size, n, n).
+        RETURNS (Tensor): The scores, in the type of the queries; in mixed precision, in at least
+            float32. Those with padding have no meaning, but are finite. Shape: (batch_size, n, n).
 
         Source: Bahdanau et al. (2015); Wei et al. (2021), equation 5.
         """

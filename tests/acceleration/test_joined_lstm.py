@@ -176,6 +176,16 @@ def test_hooks_are_called(calls, register):
     assert len(seen) == 2 and not calls
 
 
+def test_what_was_joined_in_inference_mode_serves_training():
+    layer, x = randomized(BiLSTM(WIDTH, hidden_width=4)), batch_of(UNEVEN, WIDTH)
+    join.cache_clear()
+    with torch.inference_mode(), torch.enable_grad():
+        expected = layer(x, mask_of(UNEVEN))
+    output = layer(x, mask_of(UNEVEN))
+    output.sum().backward()
+    assert torch.equal(output, expected) and layer.forwards[0].weight_ih_l0.grad.any()
+
+
 def test_prediction_joins_nothing(calls):
     with torch.no_grad():
         randomized(BiLSTM(WIDTH, hidden_width=4))(batch_of(UNEVEN, WIDTH), mask_of(UNEVEN))
