@@ -50,8 +50,9 @@ class OrderedLSTM:
         self._versions = TensorVersions([w_input, w_hidden])
         self._width = lstm.hidden_size
         shape = [STEPS, ROWS, lstm.input_size]
+        in_rows = w_input.contiguous(), w_hidden.contiguous()  # others would be misread
         self._weights = cast(Callable[..., list[Tensor]], ORDER)(
-            w_input, w_hidden, self._width, False, True, False, shape
+            *in_rows, self._width, False, True, False, shape
         )
 
     def is_of(self, lstm: nn.LSTM) -> bool:

@@ -40,8 +40,15 @@ def by_another(layer: nn.LSTM, name: str) -> None:
     setattr(layer, name, nn.Parameter(getattr(layer, name).detach() + 1.0))
 
 
+def by_columns(layer: nn.LSTM, name: str) -> None:
+    """Numbers that are not in memory row by row, if there is more than one row."""
+    numbers = torch.atleast_2d(getattr(layer, name).detach() + 1.0)
+    strided = numbers.mT.contiguous().mT
+    setattr(layer, name, nn.Parameter(strided.view_as(getattr(layer, name))))
+
+
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("change", [in_place, by_data, by_another])
+@pytest.mark.parametrize("change", [in_place, by_data, by_another, by_columns])
 @pytest.mark.parametrize("make", [tokens, words])
 @torch.no_grad()
 def test_other_weights_and_biases_are_read(
