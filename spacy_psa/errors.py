@@ -388,8 +388,8 @@ class Errors(metaclass=_Coded):
         "`pip install spacy-transformers`."
     )
     P196 = (
-        "The folder '{path}' is not a transformer: it has no config.json, but {found}. Give the "
-        "folder that `save_pretrained` wrote: config.json, the weights and the tokenizer."
+        "The folder '{path}' is not a transformer: {problem}. Give the folder that "
+        "`save_pretrained` wrote: config.json, the weights and the tokenizer."
     )
     P197 = (
         "There is no folder '{name}', or its transformer cannot be read, and no transformer of "
@@ -1095,6 +1095,10 @@ class Errors(metaclass=_Coded):
         "The vectors '{name}' were made for the language '{found}', and spaCy loads them for no "
         "other one, such as '{lang}'. Make those of '{lang}' in a folder of their own, with "
         "`python -m spacy psa vectors FILE FOLDER --lang {lang}`."
+    )
+    P474 = (
+        "The transformer in [{section}] is trained in mixed precision, which works on a GPU only. "
+        "Set mixed_precision = false there, or choose a GPU with --gpu-id."
     )
     # Bulk annotation (P500-P519, P529)
     P500 = (

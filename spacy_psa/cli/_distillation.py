@@ -19,7 +19,7 @@ from ._distillation_texts import (
     student_tokenizer,
     unlabeled_texts,
 )
-from ._training_files import check_training_files
+from ._training_files import check_precision, check_training_files
 from ._util import gpu_errors
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ def prepare(
         config = load_config(config_path, overrides=overrides or {}, interpolate=False)
     name, factory = _student(config_path, config, component)
     with config_errors(config_path):
+        check_precision(config.interpolate(), use_gpu)
         check_training_files(config, ["dev_corpus"])
     with gpu_errors(use_gpu):
         setup_gpu(use_gpu)

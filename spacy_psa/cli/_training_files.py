@@ -15,7 +15,7 @@ from ..errors import Errors
 if TYPE_CHECKING:
     from thinc.api import Config
 
-TRANSFORMER = "spacy-transformers.TransformerModel."
+TRANSFORMERS = "spacy-transformers."
 # Read at once: 1,000 times as many unpacked, at most
 N_BYTES = 2**16
 VARIABLE = re.compile(r"\$\{([\w.]+)\}")
@@ -40,8 +40,9 @@ def check_training_files(
         for name, block in readers(_section(settings, corpus), str(corpus)):
             _check_reader(block, name, _section(filled, f"{name}.path"))
     check_vectors_folder(settings["initialize"].get("vectors"), settings["nlp"]["lang"])
-    for component in settings["components"].values():
-        _check_transformer(component.get("model", {}))
+    for _, model in _transformers(settings["components"], "components"):
+        if find_spec("transformers"):
+            check_transformer(model["name"])
 
 
 def _section(settings: Mapping[str, Any], name: Any) -> Any:
@@ -113,10 +114,27 @@ def check_complete(path: Path) -> None:
         raise ValueError(Errors.P121.format(path=path))
 
 
-def _check_transformer(model: Mapping[str, Any]) -> None:
-    of_transformer = str(model.get("@architectures")).startswith(TRANSFORMER)
-    if of_transformer and isinstance(model.get("name"), str) and find_spec("transformers"):
-        check_transformer(model["name"])
+def _transformers(section: Any, name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The pretrained transformers in a section, including nested ones, with the names of their
+    sections."""
+    if isinstance(section, Mapping):
+        of_transformer = str(section.get("@architectures")).startswith(TRANSFORMERS)
+        if of_transformer and isinstance(section.get("name"), str):
+            yield name, section
+        for key, value in section.items():
+            yield from _transformers(value, f"{name}.{key}")
+
+
+def check_precision(settings: Mapping[str, Any], use_gpu: int) -> None:
+    """Check that no transformer is trained in mixed precision on a CPU, where thinc cannot scale
+    its gradient."""
+    frozen = settings["training"].get("frozen_components", [])
+    for component, block in settings.get("components", {}).items():
+        for name, model in _transformers(block, f"components.{component}"):
+            is_mixed = model.get("mixed_precision", False)
+            is_scaled = model.get("grad_scaler_config", {}).get("enabled", is_mixed)
+            if is_scaled and use_gpu < 0 and component not in frozen:
+                raise ValueError(Errors.P474.format(section=name))
 
 
 def check_vectors_folder(name: str | None, lang: str | None) -> None:
@@ -190,9 +208,16 @@ def _load(load: Callable[..., Any], name: str) -> Any:
             problem = "it is not in the cache of this computer, and the Hugging Face Hub does not "
             raise OSError(problem + "answer")
         return load(name)
+    except ImportError as err:  # of packages for the formats of tokenizers that it tries last
+        problem = f"it has no tokenizer, or one that cannot be read here ({_first_sentence(err)})"
+        raise ValueError(Errors.P196.format(path=name, problem=problem)) from err
     except (OSError, ValueError) as err:
-        problem = " ".join(str(err).split()).partition(". ")[0].rstrip(".")
+        problem = _first_sentence(err)
         raise ValueError(Errors.P197.format(name=name, problem=problem)) from err
+
+
+def _first_sentence(error: Exception) -> str:
+    return " ".join(str(error).split()).partition(". ")[0].rstrip(".")
 
 
 def _hub_answers() -> bool:
@@ -217,9 +242,21 @@ def _hub_answers() -> bool:
 
 
 def _check_folder(name: str) -> None:
-    """Check that a folder has a transformer; anything else may be a name."""
+    """Check that a folder has a transformer, whose weights are whole; anything else may be a name.
+
+    A file of weights that is cut short, or a pointer of Git LFS, is found in its first bytes."""
+    from safetensors import SafetensorError, safe_open
+
     folder = Path(name)
     if folder.is_dir() and not (folder / "config.json").is_file():
         found = sorted(path.name for path in folder.iterdir())
-        listed = ", ".join([*found[:8], *(["..."] if len(found) > 8 else [])])
-        raise ValueError(Errors.P196.format(path=name, found=listed or "nothing"))
+        listed = ", ".join([*found[:8], *(["..."] if len(found) > 8 else [])]) or "nothing"
+        problem = f"it has no config.json, but {listed}"
+        raise ValueError(Errors.P196.format(path=name, problem=problem))
+    for file in folder.glob("*.safetensors"):
+        try:
+            with safe_open(file, framework="numpy"):
+                pass
+        except SafetensorError as err:
+            problem = f"{file.name} is damaged ({err})"
+            raise ValueError(Errors.P196.format(path=name, problem=problem)) from err

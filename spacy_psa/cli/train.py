@@ -25,7 +25,7 @@ from ._config_errors import (
     warn_of_unknown_settings,
 )
 from ._outputs import show_command
-from ._training_files import check_training_files
+from ._training_files import check_precision, check_training_files
 from ._util import (
     TRAIN,
     WITH_OVERRIDES,
@@ -216,6 +216,7 @@ def train_as_rank(
             settings = json.loads(json.dumps(config.interpolate()))
         check_sections(config, config_path)
         check_numbers(settings["training"])
+        check_precision(settings, use_gpu)
         warn_of_unknown_settings(config)
         saved = _read_saved(settings, output_path, resume)
         if saved is not None and saved.finished:

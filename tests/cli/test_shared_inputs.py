@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import shutil
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,7 +22,7 @@ from thinc.api import Adam, Config
 from spacy_psa.cli import _training_files
 from spacy_psa.cli._shared_inputs import MAX_DROPOUT, Inputs
 from spacy_psa.cli._templates import names
-from spacy_psa.cli._training_files import check_training_files
+from spacy_psa.cli._training_files import check_precision, check_training_files
 from spacy_psa.cli.init_config import make_config
 
 from ..pipeline import srl_data
@@ -356,14 +357,20 @@ def test_the_comments_on_roles_are_about_what_is_there(bert: Path) -> None:
         (["--target", "ents", "--transformer", "{empty}"], "P196.*has no config.json, but nothing"),
         (["--target", "ents", "--transformer", "{bare}"], "P196.*but notes.txt.*save_pretrained"),
         (["--target", "ents", "--transformer", "{broken}"], "P197.*broken"),
+        (["--target", "ents", "--transformer", "{alone}"], "P196.*alone.*it has no tokenizer"),
+        (["--target", "ents", "--transformer", "{cut}"], "P196.*cut.*model.safetensors is damaged"),
     ],
 )
 def test_what_does_not_go_together_or_is_not_there(
     bert: Path, tmp_path: Path, options: list[str], message: str
 ) -> None:
-    folders = {"bert": bert, **{name: tmp_path / name for name in ("empty", "bare", "broken")}}
-    for name in ("empty", "bare", "broken"):
+    made = ("empty", "bare", "broken", "alone")
+    folders = {"bert": bert, "cut": tmp_path / "cut", **{name: tmp_path / name for name in made}}
+    for name in made:
         folders[name].mkdir()
+    shutil.copy(bert / "config.json", folders["alone"])
+    shutil.copytree(bert, folders["cut"])
+    (folders["cut"] / "model.safetensors").write_bytes(b"version https://git-lfs.github.com/spec/")
     (folders["bare"] / "notes.txt").write_text("")
     (folders["broken"] / "config.json").write_text("{")
     filled = [option.format(**folders) for option in options]
@@ -385,8 +392,18 @@ def test_a_name_that_cannot_be_downloaded(bert: Path, monkeypatch: pytest.Monkey
         config_of("psa", "ents", Path("tiny-bert"))
 
 
+@pytest.mark.parametrize(
+    ("architecture", "wrap"),
+    [
+        ("spacy-transformers.TransformerModel.v3", lambda model: model),
+        ("spacy-transformers.Tok2VecTransformer.v3", lambda model: {"tok2vec": model}),
+    ],
+)
 def test_a_hub_that_does_not_answer_is_not_asked_for_files(
-    bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    architecture: str,
+    wrap: Callable[[dict[str, str]], dict[str, Any]],
 ) -> None:
     asked = []
 
@@ -404,8 +421,8 @@ def test_a_hub_that_does_not_answer_is_not_asked_for_files(
     with pytest.raises(ValueError, match=r"P197.*not in the cache.*does not answer"):
         config_of("psa", "ents", Path("tiny-bert"))
     assert asked == [{"local_files_only": True}]
-    model = {"@architectures": "spacy-transformers.TransformerModel.v3", "name": "tiny-bert"}
-    settings = {"components": {"transformer": {"factory": "transformer", "model": model}}}
+    model = {"@architectures": architecture, "name": "tiny-bert"}
+    settings = {"components": {"x": {"factory": "x", "model": wrap(model)}}}
     files = {"train": tmp_path / "train.spacy", "dev": tmp_path / "dev.spacy"}
     for path in files.values():
         DocBin().to_disk(path)
@@ -413,6 +430,25 @@ def test_a_hub_that_does_not_answer_is_not_asked_for_files(
     settings["corpora"] = {part: {**reader, "path": str(path)} for part, path in files.items()}
     with pytest.raises(ValueError, match=r"P197.*tiny-bert"):
         check_training_files(Config(settings))
+
+
+@pytest.mark.parametrize("target", ["ents", "roles"])
+def test_mixed_precision_of_a_transformer_needs_a_gpu(
+    bert: Path, tmp_path: Path, target: str
+) -> None:
+    text = make_config(
+        "bilstm-crf", target, name="x.cfg", inputs=Inputs(str(bert), encoder="none"), gpu=True
+    )
+    (tmp_path / "x.cfg").write_text(text, encoding="utf8")
+    result = run("psa", "train", tmp_path / "x.cfg", "--output", tmp_path / "out")
+    assert result.exit_code == 1 and not (tmp_path / "out").exists()
+    message = " ".join(plain(result.output).split())
+    section = "transformer.model" if target == "ents" else "psa_srl.model.tok2vec"
+    assert f"[P474] The transformer in [components.{section}]" in message
+    settings = Config().from_str(text)
+    check_precision(settings, 0)
+    settings["training"]["frozen_components"] = list(settings["components"])
+    check_precision(settings, -1)
 
 
 def test_without_spacy_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
