@@ -730,8 +730,8 @@ class Errors(metaclass=_Coded):
     )
     # Semantic roles (P320-P349)
     P320 = (
-        "The predicate {predicate} is not one of the {n_tokens} tokens of the document beginning "
-        "'{text}'. Give token indices, counted from 0."
+        "The predicate {predicate} is not the index of one of the {n_tokens} tokens of the "
+        "document beginning '{text}'. Give the indices of tokens (token.i), counted from 0."
     )
     P321 = (
         "The token {predicate} of the document beginning '{text}' is given as a predicate twice. "
@@ -1076,8 +1076,9 @@ class Errors(metaclass=_Coded):
     # Robustness: documents (P460-P469)
     P460 = (
         "doc.spans['{key}'] has no predicate, in the document beginning '{text}'. Doc.from_docs "
-        "keeps spans, but not the attributes of their groups. Join documents before they are "
-        "labeled, or with exclude = ['spans'], and pass the frames to set_frames."
+        "and Doc.to_json keep spans, but not the attributes of their groups. Join documents before "
+        "they are labeled, or with exclude = ['spans'], and pass the frames to set_frames; save "
+        "documents with DocBin or Doc.to_bytes."
     )
 
     # What a training reads (P470-P479)

@@ -51,10 +51,16 @@ def set_predicates(doc: Doc, predicates: Iterable[int | Predicate]) -> None:
     doc (Doc): The Doc.
     predicates (Iterable[Union[int, Predicate]]): Token indices, or predicates with lemmas and
         senses.
-    RAISES (ValueError): If an index is out of range or occurs twice.
+    RAISES (ValueError): If an index is out of range, no number, or occurs twice.
     """
-    # Converts NumPy integers, which spaCy could not store
-    found = [p if isinstance(p, Predicate) else Predicate(index(p)) for p in predicates]
+    found = []
+    for predicate in predicates:
+        if not isinstance(predicate, Predicate):
+            try:  # converts NumPy integers, which spaCy could not store
+                predicate = Predicate(index(predicate))
+            except TypeError:  # such as a Token
+                raise _not_a_token(predicate, doc) from None
+        found.append(predicate)
     check_predicates(doc, found)
     set_frames(doc, [Frame(p.token, p.lemma, p.sense, []) for p in found])
 
@@ -64,12 +70,16 @@ def check_predicates(doc: Doc, predicates: Sequence[Predicate]) -> None:
     seen = set()
     for predicate in predicates:
         if not 0 <= predicate.token < len(doc):
-            raise ValueError(
-                Errors.P320.format(predicate=predicate.token, n_tokens=len(doc), text=doc.text[:60])
-            )
+            raise _not_a_token(predicate.token, doc)
         if predicate.token in seen:
             raise ValueError(Errors.P321.format(predicate=predicate.token, text=doc.text[:60]))
         seen.add(predicate.token)
+
+
+def _not_a_token(predicate: object, doc: Doc) -> ValueError:
+    return ValueError(
+        Errors.P320.format(predicate=predicate, n_tokens=len(doc), text=doc.text[:60])
+    )
 
 
 def create_given_predicates() -> PredicateFinder:

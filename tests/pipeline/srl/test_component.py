@@ -189,6 +189,12 @@ def test_predicates_out_of_range_are_refused(index: int) -> None:
         set_predicates(doc, [index])
 
 
+def test_a_predicate_that_is_a_token_is_refused() -> None:
+    doc = Doc(trained_nlp().vocab, words=WORDS[0])
+    with pytest.raises(ValueError, match=rf"P320.*predicate {doc[1].text} is not.*token\.i"):
+        set_predicates(doc, [doc[1]])
+
+
 def test_predicates_that_a_rule_puts_out_of_range_are_refused() -> None:
     nlp = trained_nlp()
     srl_of(nlp).predicates = lambda doc: [Predicate(99)]

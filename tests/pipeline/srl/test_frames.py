@@ -182,3 +182,6 @@ def test_frames_that_lost_their_predicates_are_refused() -> None:
             read()
     set_frames(joined, [])
     assert nlp(joined)._.frames == []
+    read_again = Doc(nlp.vocab).from_json(nlp(given_doc(nlp, 0)).to_json())
+    with pytest.raises(ValueError, match=r"P460.*Doc\.to_json.*DocBin"):
+        print(read_again._.frames)
