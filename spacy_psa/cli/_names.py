@@ -36,7 +36,7 @@ def choose_targets(targets: Sequence[str], task: str | None) -> str:
     if task is None:
         raise typer.BadParameter(f"give one of {', '.join(TARGETS)}", param_hint="--target")
     checked = " ".join(check_target(EARLIER_TASKS.get(word, word)) for word in task.split())
-    warn(Warnings.W440.format(old=f"--task '{task}'", new=f"--target '{checked}'"))
+    warn(Warnings.W440.format(old=f"--task '{task}', or --pipeline,", new=f"--target '{checked}'"))
     return checked
 
 

@@ -65,6 +65,8 @@ def assemble_shared(
     taggers = [_of_target(system, t, name, device, options) for name, t in components.items()]
     weights = [part.config["training"]["score_weights"] for part in taggers]
     template = reduce(Template.merge, taggers)
+    if SRL not in components and (inputs.encoder or inputs.transformer):
+        template = replace(template, about=_about_network(template.about, system, inputs.encoder))
     upstream, kind = "tok2vec", "shared" if len(components) > 1 else ""
     if inputs.transformer is not None:
         upstream, kind = "transformer", "frozen" if inputs.freeze else "tuned"
@@ -129,6 +131,17 @@ def _of_target(
         score.replace("_chunks_", f"_{key}_"): weight for score, weight in weights.items()
     }
     return replace(template, about=[line for line in template.about if "chunks" not in line])
+
+
+def _about_network(about: Sequence[str], system: str, encoder: str | None) -> list[str]:
+    """Describe a system by what is left of it, instead of its words, characters and encoder."""
+    parts = f"encoder and decoder of {system}"
+    if encoder == "none":
+        parts = f"decoder of {system}, without an encoder"
+    elif encoder is not None:
+        parts = f"encoder of {ENCODERS.get(encoder)} and the decoder of {system}"
+    described = read_template("systems", system).about
+    return [f"The {parts}.", *(part for part in about if part not in described)]
 
 
 def _with_training(template: Template, *, roles: bool) -> Template:

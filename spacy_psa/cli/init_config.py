@@ -179,7 +179,7 @@ def init_config_cli(
     msg.good(f"Wrote config of {system} for {targets} to {output_path}")
     if docs is not None:
         _check_annotation(text, docs, corpus)
-    if recipe == BEST and targets != ROLES:
+    if recipe == BEST and targets != ROLES and transformer is None:
         msg.info(WHICH)
     if recipe == BEST and vectors is None and transformer is None:
         msg.info(VECTORS.format(lang=lang))

@@ -332,6 +332,22 @@ def test_the_command_trains_without_vectors(bert: Path) -> None:
     assert "Training as in" not in text and "averag" not in text.replace("use_averages", "")
 
 
+@pytest.mark.parametrize(
+    ("encoder", "about"),
+    [
+        ("none", "The decoder of bilstm-crf, without an encoder."),
+        ("psa", "The encoder of psa and the decoder of bilstm-crf."),
+        (None, "The encoder and decoder of bilstm-crf."),
+    ],
+)
+def test_the_comments_are_about_the_network_that_is_there(
+    bert: Path, encoder: str | None, about: str
+) -> None:
+    options = {"name": "x.cfg", "inputs": Inputs(str(bert), encoder=encoder)}
+    text = make_config("bilstm-crf", "tag ents", **options)
+    assert text.count(f"# {about}\n") == 1 and "over words and characters" not in text
+
+
 def test_the_comments_on_roles_are_about_what_is_there(bert: Path) -> None:
     text = make_config("deepatt", "roles", name="x.cfg", inputs=Inputs(str(bert)))
     assert "Predicates are given" in text and "Adadelta" not in text and "GloVe" not in text
@@ -461,6 +477,8 @@ def test_the_command_says_what_it_wrote(bert: Path, tmp_path: Path) -> None:
     options = ("--system", "psa", "--target", "tag ents", "--transformer", bert, "--raw")
     output = succeed("psa", "init-config", tmp_path / "x.cfg", *options)
     assert "Wrote config of psa for tag ents" in output
+    # Measured without a transformer
+    assert "Which system" not in output
 
 
 def test_a_workflow_without_vectors_leaves_the_variable_null(tmp_path: Path) -> None:

@@ -47,6 +47,7 @@ def test_earlier_words_mean_the_same_and_say_what_they_are_called_now() -> None:
     tag = config(*softmax, "--target", "tag")
     assert config(*softmax, "--task", "pos", warns="--target 'tag'") == tag
     assert config(*softmax, "--target", "tag", "--task", "pos", warns="--target 'tag'") == tag
+    assert config(*softmax, "--pipeline", "tag", warns="--pipeline, is now.*--target 'tag'") == tag
     roles = config("--system", "deepatt", "--target", "roles")
     assert config("--system", "deepatt", "--target", "srl", warns="--target roles") == roles
 
