@@ -213,7 +213,8 @@ def full_precision(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
     precision.)
     """
     device = tensors[0].device.type
-    if not torch.is_autocast_enabled(device):
+    # Some devices, such as "meta", have no mixed precision
+    if not (torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)):
         yield tensors
         return
     with torch.autocast(device, enabled=False):

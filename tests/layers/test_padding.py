@@ -4,6 +4,8 @@ import pytest
 import torch
 from torch import nn
 
+from spacy_psa.layers import SequenceMask
+
 from .helpers import DTYPES, TOLERANCE, assert_close, batch_of, mask_of, normal, randomized
 from .test_gradients import ENCODERS, WIDTH
 from .test_refinement import SYSTEMS
@@ -85,3 +87,10 @@ def test_what_a_sentence_holds_does_change_it(name):
     difference = (module(changed, mask_of(LENGTHS)) - module(x, mask_of(LENGTHS))).abs()
     assert difference[2, 0].sum() > 1e-9
     assert not difference[[0, 1, 3]].any()
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_shapes_are_found_without_numbers(name):
+    x, lengths = batch_of(LENGTHS, WIDTH), torch.tensor(LENGTHS, device="meta")
+    found = make(name).to("meta")(x.to("meta"), SequenceMask(lengths, max(LENGTHS)))
+    assert found.is_meta and found.shape == make(name)(x, mask_of(LENGTHS)).shape
