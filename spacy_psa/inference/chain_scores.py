@@ -28,7 +28,9 @@ def check_labels(potentials: Potentials, labels: Tensor) -> Tensor:
     potentials."""
     n_tokens, n_labels = potentials.n_tokens, potentials.n_labels
     problem = None
-    if tuple(labels.shape) != (n_tokens,):
+    if not isinstance(labels, Tensor):
+        problem = f"they are a {type(labels).__name__}, not a torch tensor"
+    elif tuple(labels.shape) != (n_tokens,):
         problem = f"their shape is {tuple(labels.shape)}, not {(n_tokens,)}"
     elif labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
         problem = f"they are {labels.dtype}, not integers"

@@ -228,7 +228,7 @@ def _as_lengths(lengths: Sequence[int]) -> tuple[int, ...]:
         exact = tuple(int(length) for length in lengths)
         if any(a != b for a, b in zip(exact, lengths, strict=True)):
             raise TypeError
-    except TypeError as error:
+    except (TypeError, ValueError, OverflowError) as error:
         problem = f"lengths must be a sequence of integers, not {lengths!r}"
         raise ValueError(Errors.P001.format(problem=problem)) from error
     return exact

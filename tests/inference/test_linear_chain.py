@@ -257,8 +257,9 @@ class TestRefusedLabels:
             torch.zeros(5, dtype=torch.bool),
             torch.full((5,), 3),
             torch.full((5,), -2),
+            [0, 1, 2, 0, 1],
         ],
-        ids=["too few", "too many axes", "floats", "booleans", "too high", "too low"],
+        ids=["too few", "too many axes", "floats", "booleans", "too high", "too low", "a list"],
     )
     def test_labels_that_do_not_fit(self, labels):
         chain = LinearChain(random_potentials(3, (2, 3)))
