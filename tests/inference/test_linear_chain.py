@@ -247,6 +247,15 @@ class TestChoiceOfBackend:
             LinearChain(random_potentials(3, (2,), fields=fields), backend="magic")
 
 
+@pytest.mark.parametrize("lengths", [(1, 1), (2,)])
+def test_off_the_cpu_scores_are_in_the_type_of_the_emissions(lengths):
+    """PyTorch's device without numbers stands in for a GPU without kernels."""
+    potentials = random_potentials(3, lengths, fields=("end",), dtype=torch.float32)
+    fields = {"end": potentials.end.to("meta", torch.float64)}
+    moved = Potentials(potentials.emissions.to("meta"), lengths, **fields)
+    assert LinearChain(moved).log_partition.dtype == torch.float32
+
+
 class TestRefusedLabels:
     @pytest.mark.parametrize(
         "labels",

@@ -70,5 +70,5 @@ def unused_zero(potentials: Potentials) -> Tensor:
     zero = torch.zeros((), dtype=working_dtype(potentials), device=potentials.device)
     if max(potentials.lengths, default=0) < 2:
         for tensor in potentials.tensors().values():
-            zero = zero + tensor[:0].sum()
+            zero = zero + tensor[:0].sum().to(zero.dtype)
     return zero
