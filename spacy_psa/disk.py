@@ -17,14 +17,17 @@ N_WRITERS = 4
 
 def walk(root: Path) -> Iterator[Path]:
     """Find all files below a folder, also behind links, which are common for shared copies. Hidden
-    files and folders, whose names begin with a dot, are left out. A folder that may not be read is
-    an error.
+    files and folders, whose names begin with a dot, are left out. A folder that cannot be read is
+    an error, but there may be none.
     """
 
     def check(error: OSError) -> None:
+        if isinstance(error, FileNotFoundError | NotADirectoryError):
+            return  # no folder at all
+        what = f"a folder that fails to be read ({error.strerror})"
         if isinstance(error, PermissionError):
             what = "a folder without permission to read it"
-            raise ValueError(Errors.P162.format(path=error.filename, what=what)) from error
+        raise ValueError(Errors.P162.format(path=error.filename, what=what)) from error
 
     for folder, subfolders, names in os.walk(root, onerror=check, followlinks=True):
         subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))

@@ -1,3 +1,4 @@
+import errno
 import os
 from pathlib import Path
 
@@ -52,23 +53,27 @@ def test_links_to_nothing_are_errors(folder: Path, target: str) -> None:
         list(walk(folder))
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
-def test_folders_that_may_not_be_read_are_errors(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("code", "what"),
+    [(errno.EACCES, "without permission"), (errno.EIO, "that fails to be read .*output error")],
+)
+def test_folders_that_cannot_be_read_are_errors(
+    code: int, what: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scan = os.scandir
 
     def forbid(path: str) -> object:
         if Path(path).name == "secret":  # root may read any
-            raise PermissionError(13, "Permission denied", path)
+            raise OSError(code, os.strerror(code), path)
         return scan(path)
 
     (folder / "secret").mkdir()
     monkeypatch.setattr(os, "scandir", forbid)
-    with pytest.raises(ValueError, match=r"P162.*secret is a folder without permission"):
+    with pytest.raises(ValueError, match=rf"P162.*secret is a folder {what}"):
         list(walk(folder))
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 @pytest.mark.parametrize("name", [form.name for form in FORMATS.values() if form.takes_folder])
 def test_pipes_in_a_folder_are_errors_in_all_formats(name: str, folder: Path) -> None:
     for ending in FORMATS[name].endings:
