@@ -88,15 +88,16 @@ _cached_indices = lru_cache(maxsize=16)(_places)
 
 def padded_indices(lengths: Tensor, n_positions: int) -> Places:
     """Compute the positions of padded chains where their lengths (C,) are, without reading these.
-    Padding counts as part of its chain, except in `last` and `sizes`."""
+    Padding counts as part of its chain, except in `last` and `sizes`. Kernels need them in a row:
+    of two positions, PyTorch's `flatten` would return every second number of another tensor."""
     chains = torch.arange(len(lengths), device=lengths.device)
     positions = torch.arange(n_positions, device=lengths.device).view(len(lengths), -1)
     chain_of = chains.unsqueeze(1).expand_as(positions)
-    sizes = lengths.long()
+    sizes = lengths.long().contiguous()
     first = positions[:, 0].contiguous()
     return Places(
         chain_of_token=chain_of.flatten(),
-        inner=positions[:, 1:].flatten(),
+        inner=positions[:, 1:].contiguous().flatten(),
         chain_of_inner=chain_of[:, 1:].flatten(),
         chains=chains,
         first=first,

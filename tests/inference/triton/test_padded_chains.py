@@ -73,6 +73,16 @@ def test_marginals_and_gradients(
     assert_alike(scores, torch.tensor([3, 6, 1, 5]), device)
 
 
+@pytest.mark.parametrize("lengths", [[2, 2], [2, 1, 2], [1, 1], [2]], ids=str)
+def test_chains_of_two_tokens(lengths: list[int], device: torch.device) -> None:
+    assert_alike(random_scores(len(lengths), 2, 3), torch.tensor(lengths), device)
+
+
+def test_lengths_that_do_not_lie_in_a_row(device: torch.device) -> None:
+    lengths = torch.tensor([[3, 0], [1, 0], [2, 0]])[:, 0]
+    assert_alike(random_scores(3, 4, 3), lengths, device)
+
+
 @interpreted
 @settings(max_examples=8)
 @given(
