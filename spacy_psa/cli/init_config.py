@@ -137,7 +137,12 @@ def init_config_cli(
     ] = False,
     lang: LangOption = "en",
     gpu: Annotated[
-        bool, typer.Option("--gpu", "-G", help="Settings for a GPU: batch size, CUDA graphs")
+        bool,
+        typer.Option(
+            "--gpu",
+            "-G",
+            help="Settings for a GPU: batch size, CUDA graphs, mixed precision of a transformer",
+        ),
     ] = False,
     force: Annotated[
         bool, typer.Option("--force", "-F", help="Overwrite an existing file")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -75,6 +77,21 @@ def test_what_is_packaged_is_loaded(folder: Path, tmp_path: Path) -> None:
     assert [len(doc) for doc in docs] == [4, 0, 1, 200]
     requirements = (package / "meta.json").read_text(encoding="utf8")
     assert '"spacy-transformers' in requirements and '"spacy-psa' in requirements
+
+
+def test_training_goes_on_with_the_transformer(folder: Path, tmp_path: Path) -> None:
+    (program,) = (
+        block for block in code_blocks(PAGE.with_name("training.md"), "py") if "source" in block
+    )
+    (tmp_path / "more.py").write_text(program, encoding="utf8")
+    trained, config = folder / "trained" / "model-best", tmp_path / "more.cfg"
+    subprocess.run([sys.executable, tmp_path / "more.py", trained, config], check=True)
+    succeed(
+        *("train", config, "--output", tmp_path / "more", "--training.max_steps", "1"),
+        *("--paths.train", folder / "train.spacy", "--paths.dev", folder / "train.spacy"),
+    )
+    first = (tmp_path / "more" / "train.jsonl").read_text(encoding="utf8").splitlines()[0]
+    assert json.loads(first)["scores"]["ents_f"] == 1.0
 
 
 def test_the_commands_of_the_page(
