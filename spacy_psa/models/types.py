@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from ..errors import Errors, check_value
 from ..inference import Potentials
 from ..layers.interfaces import CharacterPart, Decoder, width_of
+from ..layers.mask import Chain
 
 Tok2Vec = Model[list[Doc], list[Floats2d]]
 """A layer that embeds tokens, from spaCy or this package."""
@@ -73,13 +74,21 @@ def build_on_encoder(
     `functools.partial(build_on_encoder, layer, **settings)` is a `DecoderBuilder` that can be
     pickled.
 
+    Without an encoder, all of its weights begin at zero, as in spaCy's own components: random
+    ones would at first send large gradients into a pretrained transformer below.
+
     layer (Callable[..., nn.Module]): The decoder's class.
     encoder (nn.Module): The encoder below it.
     n_labels (int): Number of labels.
     **settings: The decoder's other arguments.
     RETURNS (Decoder): The decoder.
     """
-    return layer(width_of(encoder), n_labels, **settings)
+    decoder = layer(width_of(encoder), n_labels, **settings)
+    if isinstance(encoder, Chain) and not len(encoder.encoders):
+        for weight in decoder.parameters():
+            nn.init.zeros_(weight)
+    built: Decoder = decoder
+    return built
 
 
 def check_dropout(**rates: float) -> None:

@@ -14,9 +14,10 @@ from thinc.api import Config, Model
 
 from spacy_psa.inference import Potentials
 from spacy_psa.layers import BiLSTM
-from spacy_psa.models.decoders import build_crf
+from spacy_psa.models.decoders import build_crf, build_pairwise_crf, build_softmax
 from spacy_psa.models.encoders import build_bilstm, build_psa_encoder
 from spacy_psa.models.labeler import build_sequence_labeler, sentence_lengths
+from spacy_psa.private_names import network_of
 
 from ..pipeline.conftest import NAME, initialized_nlp, make_docs, make_nlp, tagger_of, tiny_model
 
@@ -235,3 +236,18 @@ def test_potentials_on_the_gpu_equal_those_on_the_cpu() -> None:
     finally:
         require_cpu()
     torch.testing.assert_close(found.cpu(), expected, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("decoder", [build_softmax, build_crf, build_pairwise_crf])
+def test_without_an_encoder_weights_begin_at_zero(decoder) -> None:
+    model = build_sequence_labeler(make_tok2vec(nO=WIDTH), None, decoder(), 20, 6)
+    model.set_dim("nO", 5)
+    model.initialize(X=[make_doc(2)])
+    network = network_of(model.get_ref("network").shims[0])
+    assert not any(weight.any() for weight in network.parameters())
+    with_encoder = make_model(decoder).initialize(X=[make_doc(2)])
+    assert all(
+        w.any()
+        for w in network_of(with_encoder.get_ref("network").shims[0]).parameters()
+        if w.dim() > 1
+    )
