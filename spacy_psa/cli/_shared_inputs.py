@@ -79,7 +79,8 @@ def assemble_shared(
         parts += [_renamed(read_template("inputs", kind), name) for name in components]
     if inputs.raw:
         parts.append(read_template("inputs", "raw"))
-        parts += [read_template("inputs", "batches")] * (SRL not in components)
+    if SRL not in components and (inputs.raw or inputs.transformer is not None):
+        parts += [_renamed(read_template("inputs", "batches"), name) for name in components]
     if inputs.transformer is not None and device == "gpu":
         parts += [_renamed(read_template("inputs", "transformer-gpu"), name) for name in components]
     template = reduce(Template.merge, parts, template)
@@ -160,7 +161,7 @@ def _with_training(template: Template, *, roles: bool) -> Template:
         comments.pop((f"components.{SRL}.model", "mask_width"), None)
     kept = {key: settings[key] for key in ("corpus", "sentences", "tokens") if key in settings}
     template = Template(_config({**template.config, "template": kept}), comments, about)
-    wanted = ["transformer", "optimizer", *(["roles"] if roles else ["epochs", "batches"])]
+    wanted = ["transformer", "optimizer", "roles" if roles else "epochs"]
     return reduce(Template.merge, (read_template("inputs", name) for name in wanted), template)
 
 
