@@ -251,6 +251,9 @@ def test_several_components_share_what_they_stand_on(bert: Path, on_transformer:
     ]
     keys = [config["components"][name]["spans_key"] for name in components[2:]]
     assert keys == ["chunks", "places"]
+    # Batches of as many tokens, and so of few or many sentences
+    reductions = {config["components"][name]["loss_reduction"] for name in components}
+    assert reductions == {"sum" if on_transformer else "mean"}
     weights = {k: v for k, v in config["training"]["score_weights"].items() if v}
     wanted = ["tag_acc", "ents_f", "spans_chunks_f", "spans_places_f"]
     assert weights == dict.fromkeys(wanted, 0.25)
@@ -275,6 +278,7 @@ def test_raw_text_is_cut_into_sentences(bert: Path, on_transformer: bool) -> Non
     assert config["nlp"]["pipeline"][0] == "sentencizer"
     assert config["training"]["annotating_components"] == ["sentencizer"]
     assert config["training"]["batcher"]["@batchers"] == "spacy.batch_by_padded.v1"
+    assert config["components"]["psa_tagger"]["loss_reduction"] == "sum"
     assert config["corpora"]["train"]["@readers"] == "spacy.Corpus.v1"
     weights = config["training"]["score_weights"]
     assert weights["sents_f"] is None and weights["ents_f"] == 1.0
