@@ -23,6 +23,13 @@ def working_dtype(potentials: Potentials) -> torch.dtype:
     return torch.promote_types(potentials.emissions.dtype, torch.float32)
 
 
+def without_inference_mode(tensor: Tensor) -> Tensor:
+    """The tensor itself or, if it was created in inference mode, a copy that autograd can use. Call
+    this outside of inference mode.
+    """
+    return tensor.detach().clone() if tensor.is_inference() else tensor
+
+
 def check_labels(potentials: Potentials, labels: Tensor) -> Tensor:
     """Labels (N,), from 0 to L - 1 or -1 for an unknown label, as int64 on the device of the
     potentials."""
@@ -115,6 +122,7 @@ def sum_by_chain(values: Tensor, potentials: Potentials) -> Tensor:
 
 def path_score(potentials: Potentials, labels: Tensor) -> Tensor:
     """The log-scores (C,) of label sequences (N,), from 0 to L - 1. Differentiable."""
+    labels = without_inference_mode(labels)
     places, dtype = chain_indices(potentials.lengths, labels.device), working_dtype(potentials)
     values = potentials.emissions.gather(1, labels.unsqueeze(1)).squeeze(1).to(dtype)
     score = sum_by_chain(values, potentials)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from ..errors import Errors
-from .chain_scores import chain_indices, working_dtype
+from .chain_scores import chain_indices, without_inference_mode, working_dtype
 from .engines.trellis import Trellis
 from .layout import time_major
 from .linear_chain import LinearChain
@@ -138,8 +138,11 @@ def cross_entropy(teacher: EdgeMarginals, student: LinearChain) -> Tensor:
     """
     potentials, device = student.potentials, student.potentials.device
     dtype, n_tokens = working_dtype(potentials), potentials.n_tokens
-    token, before, after = (x.to(device) for x in (teacher.token, teacher.before, teacher.after))
-    q = teacher.probability.to(device, dtype)
+    token, before, after, probability = (
+        without_inference_mode(getattr(teacher, name).to(device))
+        for name in ("token", "before", "after", "probability")
+    )
+    q = probability.to(dtype)
     places = chain_indices(potentials.lengths, device)
     first = torch.zeros(n_tokens, dtype=torch.bool, device=device)
     first[places.first] = True

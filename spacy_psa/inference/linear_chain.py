@@ -148,9 +148,7 @@ class LinearChain:
 
         RETURNS (Tensor): *Shape:* (N,). Meaningless for a chain with max_score -inf.
         """
-        # Kept for a call that may record gradients, even if this one is in inference mode
-        with torch.inference_mode(False):
-            return best_labels(self.potentials.detach())
+        return best_labels(self.potentials.detach())
 
     @property
     def max_score(self) -> Tensor:

@@ -8,9 +8,14 @@ import torch
 from torch import Tensor
 
 from ..errors import Errors
-from .chain_scores import UNKNOWN, log_ratio, sum_by_chain, working_dtype
+from .chain_scores import (
+    UNKNOWN,
+    log_ratio,
+    sum_by_chain,
+    without_inference_mode,
+    working_dtype,
+)
 from .constraints import Constraints, with_copies
-from .engines.autodiff import without_inference_mode
 from .layout import time_major
 from .linear_chain import LinearChain
 from .potentials import Potentials

@@ -4,7 +4,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from spacy_psa.inference import BACKENDS, LinearChain, Potentials
+from spacy_psa.inference import (
+    BACKENDS,
+    LinearChain,
+    Potentials,
+    cross_entropy,
+    pair_marginals,
+)
 
 from .brute_force import BruteForce, random_potentials
 
@@ -183,3 +189,23 @@ def test_no_gradient_flows_through_forbidden_places():
     LinearChain(potentials).log_prob_of(allowed).sum().backward()
     expected = -LinearChain(potentials.detach()).marginals[:, 1]
     assert torch.allclose(potentials.gradients()["emissions"][:, 1], expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("fields", [(), ("transitions", "start", "end")])
+@all_backends
+def test_what_inference_mode_found_can_be_learned_from(backend, fields):
+    leaf = random_potentials(3, (4, 1), fields=fields).requires_grad_()
+    chain = LinearChain(leaf, backend=backend)
+    with torch.inference_mode():
+        teacher = LinearChain(random_potentials(3, (4, 1), fields=fields, seed=1))
+        labels, pairs = teacher.argmax, pair_marginals(teacher)
+        best = chain.argmax
+    expected = -LinearChain(leaf, backend=backend).log_prob(labels.clone())
+    for loss in (-chain.log_prob(labels), chain.log_partition - chain.score(labels)):
+        assert torch.allclose(loss, expected)
+        loss.sum().backward()
+    for score in (chain.max_score, cross_entropy(pairs, chain)):
+        leaf.emissions.grad = None
+        score.sum().backward()
+        assert leaf.emissions.grad.any()
+    assert chain.argmax is best

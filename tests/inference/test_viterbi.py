@@ -130,14 +130,3 @@ def test_cuda_equals_cpu():
     assert torch.equal(on_cuda.argmax.cpu(), chain.argmax)
     assert torch.allclose(on_cuda.log_partition.cpu().double(), chain.log_partition, rtol=1e-5)
     assert torch.allclose(on_cuda.marginals.cpu(), chain.marginals, atol=1e-5)
-
-
-@pytest.mark.parametrize("fields", [(), ("transitions", "start", "end")])
-def test_sequences_that_were_found_in_inference_mode_can_be_learned_from(fields):
-    leaf = random_potentials(3, (4, 1), fields=fields).requires_grad_()
-    chain = LinearChain(leaf)
-    with torch.inference_mode():
-        best = chain.argmax
-        assert torch.equal(LinearChain(leaf.map(torch.clone)).argmax, best)
-    chain.max_score.sum().backward()
-    assert chain.argmax is best and leaf.emissions.grad.sum() == 5

@@ -27,13 +27,6 @@ class OnceDifferentiable(torch.autograd.Function):
         raise ValueError(Errors.P007)
 
 
-def without_inference_mode(tensor: Tensor) -> Tensor:
-    """The tensor itself or, if it was created in inference mode, a copy that autograd can use. Call
-    this outside of inference mode.
-    """
-    return tensor.detach().clone() if tensor.is_inference() else tensor
-
-
 def wants_pairs(ctx: Any) -> bool:
     """Whether a function of emissions, transitions, start, end and pairwise scores needs the
     gradient of the scores of label pairs.

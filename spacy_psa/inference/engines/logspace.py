@@ -9,10 +9,16 @@
 import torch
 from torch import Tensor
 
-from ..chain_scores import log_ratio, path_score, sum_by_chain, working_dtype
+from ..chain_scores import (
+    log_ratio,
+    path_score,
+    sum_by_chain,
+    without_inference_mode,
+    working_dtype,
+)
 from ..layout import time_major
 from ..potentials import Potentials
-from .autodiff import unused_zero, without_inference_mode
+from .autodiff import unused_zero
 from .backends import ExpectedCounts
 from .trellis import LogMatMul, Trellis
 
