@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from spacy.language import Language
 
     from ..pipeline.srl import PSASemanticRoles
+
+# Listens to a transformer, unless it has one of its own
+LAST_LAYERS = "spacy_psa.LastLayers.v1"
 
 
 class Precision(str, Enum):
@@ -211,8 +214,24 @@ def _standalone(path: Path, name: str) -> Language:
     choose_role_labeler(nlp, path, name)
     for upstream, pipe in nlp.pipeline:
         if name in getattr(pipe, "listening_components", []):
-            nlp.replace_listeners(upstream, name, ["model.tok2vec"])
+            config = nlp.get_pipe_config(name)["model"]
+            nlp.replace_listeners(upstream, name, list(_listeners(config, "model", upstream)))
     return nlp
+
+
+def _listeners(section: Any, path: str, upstream: str) -> Iterator[str]:
+    """Where in the config of a model its listeners to a component are, whose place is taken by a
+    copy of it."""
+    if not isinstance(section, Mapping):
+        return
+    architecture = str(section.get("@architectures"))
+    of_it = section.get("upstream", "*") in ("*", upstream)
+    if "Listener" in architecture and of_it:
+        yield path
+    elif architecture == LAST_LAYERS and of_it and section.get("transformer") is None:
+        yield f"{path}.transformer"
+    for key, value in section.items():
+        yield from _listeners(value, f"{path}.{key}", upstream)
 
 
 def _difference(first: Language, other: Language, name: str) -> str | None:

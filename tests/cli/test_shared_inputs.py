@@ -24,6 +24,7 @@ from spacy_psa.cli._shared_inputs import MAX_DROPOUT, Inputs
 from spacy_psa.cli._templates import names
 from spacy_psa.cli._training_files import check_precision, check_training_files
 from spacy_psa.cli.init_config import make_config
+from spacy_psa.cli.quantize import make_ensemble
 
 from ..pipeline import srl_data
 from ..tiny_transformer import write_transformer
@@ -155,10 +156,13 @@ def test_roles_have_the_network_that_learns_soon_unless_the_paper_is_asked_for(b
 
 
 @pytest.mark.parametrize("freeze", [False, True])
-def test_roles_are_learned(bert: Path, freeze: bool) -> None:
+def test_roles_are_learned_and_combined(bert: Path, tmp_path: Path, freeze: bool) -> None:
     config = config_of("bilstm-crf-small", "roles", bert, encoder="bilstm", freeze=freeze)
     nlp, examples = learn(config, make=srl_data.make_examples, scores=["srl_f"])
     assert nlp.evaluate(examples)["srl_f"] > 0.8
+    nlp.to_disk(tmp_path / "one")
+    make_ensemble([tmp_path / "one", tmp_path / "one"]).to_disk(tmp_path / "both")
+    assert spacy.load(tmp_path / "both").evaluate(examples)["srl_f"] > 0.8
 
 
 def test_a_component_gets_a_transformer_of_its_own(bert: Path, tmp_path: Path) -> None:
