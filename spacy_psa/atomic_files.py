@@ -151,24 +151,38 @@ def _put(source: Path, target: Path) -> None:
     one is moved aside first: see `recover`.
     """
     old = _old(target)
+    recover(target)
     try:
-        if target.exists():
+        if os.path.lexists(target):
             os.rename(target, old)
-        try:
-            os.rename(source, target)
-        except OSError:
-            with suppress(FileNotFoundError):
-                os.rename(old, target)
-            raise
     except OSError as error:
-        # A mount point cannot be moved, and nothing can be moved into it in one step
+        # A mount point cannot be moved
         if error.errno not in MOUNTED:
             raise
-        if target.is_symlink() or not target.is_dir():
-            _remove(target)
-            target.mkdir()
         _put_all(source, target)
+        return
+    try:
+        _move(source, target)
+    except OSError:
+        with suppress(FileNotFoundError):
+            os.rename(old, target)
+        raise
     _remove(old)
+
+
+def _move(source: Path, target: Path) -> None:
+    """Move a folder to where nothing is, also on another disk."""
+    try:
+        os.rename(source, target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        beside = _temporary(target)
+        try:
+            shutil.copytree(source, beside)
+            os.rename(beside, target)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
 
 
 def _put_all(source: Path, target: Path) -> None:

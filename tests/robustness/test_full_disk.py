@@ -341,6 +341,7 @@ def test_a_folder_on_another_disk_is_filled_in_place(
         return refuse
 
     (tmp_path / "mount" / "a").mkdir(parents=True)
+    (tmp_path / "mount" / "a" / "old.txt").touch()
     (tmp_path / "mount" / "b").write_text("a file", encoding="utf8")
     monkeypatch.setattr(os, "rename", across_no_disks(os.rename))
     monkeypatch.setattr(os, "replace", across_no_disks(os.replace))
@@ -378,6 +379,18 @@ def test_files_links_and_folders_replace_each_other(
         assert found.read_text(encoding="utf8") == text
         assert os.listdir(tmp_path / "out") == ["place"]
     assert (tmp_path / "shared" / "a.txt").read_text(encoding="utf8") == "shared"
+
+
+@pytest.mark.parametrize("has_new", [False, True])
+def test_what_a_killed_process_moved_aside_is_no_hindrance(tmp_path: Path, has_new: bool) -> None:
+    (tmp_path / ".a.old").mkdir()
+    (tmp_path / ".a.old" / "b.txt").write_text("old", encoding="utf8")
+    if has_new:
+        (tmp_path / "a").mkdir()
+    with atomic_files(tmp_path) as folder:
+        (folder / "a").mkdir(parents=True)
+        (folder / "a" / "b.txt").write_text("new", encoding="utf8")
+    assert contents(tmp_path) == {"a": None, "a/b.txt": b"new"}
 
 
 def test_a_place_that_cannot_be_written_to_is_found_before_the_work(
