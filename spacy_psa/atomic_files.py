@@ -102,17 +102,23 @@ def copy_folder(source: Path, target: Path) -> None:
 
 
 def remove_folder(path: Path) -> None:
-    """Remove a folder atomically, so that it is never left half removed."""
-    temporary = _temporary(path)
-    with output_errors(path, temporary):
+    """Remove a folder atomically, so that it is never left half removed. A link to it stays: the
+    next save writes to where it leads."""
+    target = Path(os.path.realpath(path))
+    temporary = _temporary(target)
+    with output_errors(path, target, temporary):
         shutil.rmtree(temporary, ignore_errors=True)
         with suppress(FileNotFoundError):
-            os.rename(path, temporary)
+            os.rename(target, temporary)
             shutil.rmtree(temporary)
 
 
 def recover(path: Path) -> None:
     """Restore a folder that was moved aside to be replaced, if the process was killed meanwhile."""
+    _recover(Path(os.path.realpath(path)))
+
+
+def _recover(path: Path) -> None:
     old = _old(path)
     if not os.path.lexists(old):
         return
@@ -151,7 +157,7 @@ def _put(source: Path, target: Path) -> None:
     one is moved aside first: see `recover`.
     """
     old = _old(target)
-    recover(target)
+    _recover(target)
     try:
         if os.path.lexists(target):
             os.rename(target, old)

@@ -113,6 +113,20 @@ def test_a_folder_that_is_removed_is_never_there_in_part(tmp_path: Path, pipelin
     killed_at_each_moment(tmp_path / "out", lambda: remove_folder(path), look)
 
 
+def test_a_link_to_a_folder_stays(tmp_path: Path, pipelines: Path) -> None:
+    (tmp_path / "out").mkdir()
+    path, place = tmp_path / "out" / "model-best", tmp_path / "disk" / "best"
+    path.symlink_to(place, target_is_directory=True)
+    copy_folder(pipelines / "old", path)
+    place.rename(place.with_name(".best.old"))  # as if the process had been killed
+    recover(path)
+    assert contents(path) == contents(pipelines / "old")
+    remove_folder(path)
+    assert os.listdir(tmp_path / "out") == ["model-best"] and os.listdir(place.parent) == []
+    copy_folder(pipelines / "old", path)
+    assert path.is_symlink() and contents(place) == contents(pipelines / "old")
+
+
 def dead_process() -> int:
     """The ID of a process that has ended."""
     process = subprocess.Popen([sys.executable, "-c", ""])
