@@ -261,7 +261,16 @@ def train_as_rank(
     best = output_path / "model-best"
     if is_first and best.is_dir():
         dev = settings.get("paths", {}).get("dev") or "dev.spacy"
-        show_command("psa", "evaluate", best, dev)
+        show_command("psa", "evaluate", best, dev, *_scored(settings))
+
+
+def _scored(settings: dict[str, Any]) -> list[str]:
+    """What to evaluate, if not all: predicates that a reader adds as spans are in no file."""
+    corpora, components = settings.get("corpora", {}), settings["components"]
+    if not corpora.get("dev", {}).get("spans_key"):
+        return []
+    names = [name for name, block in components.items() if block.get("factory") == "psa_srl"]
+    return [word for name in names for word in ("--component", name)]
 
 
 def _read_saved(settings: dict[str, Any], output_path: Path, resume: bool) -> Checkpoint | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from pathlib import Path
 
@@ -11,11 +12,14 @@ import pytest
 import spacy
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
+from spacy.util import load_model_from_config
+from thinc.api import Config
 
 from spacy_psa.cli.quantize import make_ensemble
 from spacy_psa.cli.srl_eval import score_paths
 from spacy_psa.inference import LinearChain, Potentials
 
+from ..documentation import ROOT, code_blocks
 from ..pipeline.srl_data import (
     WORDS,
     arguments,
@@ -29,7 +33,7 @@ from ..pipeline.srl_data import (
     train,
     trained_nlp,
 )
-from .commands import contents, run
+from .commands import contents, run, succeed
 
 GOLD = """\
 -     (A0*)
@@ -223,3 +227,23 @@ def test_models_of_other_labels_are_refused(members: list[Path], tmp_path: Path)
     nlp.to_disk(tmp_path / "other")
     with pytest.raises(ValueError, match="P332"):
         make_ensemble([members[0], tmp_path / "other"])
+
+
+def test_the_config_of_the_page_finds_predicates_and_is_evaluated(tmp_path: Path) -> None:
+    nlp = spacy.blank("en")
+    path = tmp_path / "train.spacy"
+    DocBin(docs=[gold_doc(nlp, i) for i in range(len(WORDS))]).to_disk(path)
+    (block,) = code_blocks(ROOT / "docs" / "srl.md", "ini")
+    excerpt = block.replace('"corpus/train.spacy"', f'"{path}"')
+    config = Config().from_str("[components]\n\n[corpora]\n\n" + excerpt)
+    config["corpora"]["dev"] = config["corpora"]["train"]
+    config["nlp"] = {"lang": "en", "pipeline": ["predicate_tagger", "psa_srl"]}
+    config["components"]["psa_srl"]["model"] = tiny_model()
+    config["training"] = {"max_steps": 2, "eval_frequency": 1}
+    filled = load_model_from_config(config, auto_fill=True).config
+    filled.to_disk(tmp_path / "x.cfg")
+    paths = ("--output", tmp_path / "out", "--paths.dev", path)
+    output = succeed("psa", "train", tmp_path / "x.cfg", *paths)
+    (line,) = (line for line in output.splitlines() if line.startswith("Next: "))
+    assert line.endswith(f"{path} --component psa_srl")
+    assert "psa_srl → roles" in succeed(*shlex.split(line)[4:])
