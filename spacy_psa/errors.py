@@ -812,8 +812,8 @@ class Errors(metaclass=_Coded):
         "and booleans (P,) that say which predictions are correct."
     )
     P346 = (
-        "'{path}' has no component{named} of the kind that this works on ({kind}). {remedy} All its "
-        "components are: {components}."
+        "'{path}' has no component{named} of the kind that this works on ({kind}). {remedy} All "
+        "its components are: {components}."
     )
     P347 = "'{path}' has several components ({kind}): {found}. Choose one with --component."
     P348 = (
