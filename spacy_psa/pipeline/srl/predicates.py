@@ -59,7 +59,7 @@ def set_predicates(doc: Doc, predicates: Iterable[int | Predicate]) -> None:
             try:  # converts NumPy integers, which spaCy could not store
                 predicate = Predicate(index(predicate))
             except TypeError:  # such as a Token
-                raise _not_a_token(predicate, doc) from None
+                raise _not_a_token(repr(predicate), doc) from None
         found.append(predicate)
     check_predicates(doc, found)
     set_frames(doc, [Frame(p.token, p.lemma, p.sense, []) for p in found])

@@ -51,7 +51,7 @@ def test_integers_of_any_library_are_predicates() -> None:
     set_predicates(doc, np.flatnonzero([0, 1, 0, 1]))
     assert [frame.predicate for frame in get_frames(doc)] == [1, 3]
     assert all(type(frame.predicate) is int for frame in get_frames(doc))
-    with pytest.raises(TypeError):
+    with pytest.raises(ValueError, match=r"P320.*'1'"):
         set_predicates(doc, ["1"])
 
 
