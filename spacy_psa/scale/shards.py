@@ -51,8 +51,9 @@ class DocBinShard:
 
     def write(self, annotator: Annotator, chunk: Chunk, pairs: Pairs) -> None:
         for (record, doc), more in zip(pairs, _others(chunk, pairs), strict=True):
-            rest = _without_nulls(more) if more else {}
-            meta = record.meta or json.dumps(rest, ensure_ascii=False, default=str)
+            meta = record.meta
+            if meta is None:
+                meta = json.dumps(_without_nulls(more), ensure_ascii=False, default=str)
             doc.user_data["psa_apply"] = {
                 "id": record.id,
                 "source": record.source,
