@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import Errors
-from ._util import read_docs
+from ._docbins import read_docs
 
 if TYPE_CHECKING:
     from spacy.language import Language

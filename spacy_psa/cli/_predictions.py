@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from ..disk import check_files, walk
 from ..errors import Errors
 from ._config_errors import config_errors
+from ._docbins import read_docs
 from ._names import current_target
-from ._util import gpu_errors, read_docs
+from ._util import gpu_errors
 
 if TYPE_CHECKING:
     from spacy.language import Language

@@ -16,9 +16,9 @@ from ..errors import Errors, Warnings, suggestion, warn
 from ..reproduction.papers import read_papers
 from ._assembly import PAPER
 from ._config_errors import explain, warn_of_unknown_settings
+from ._docbins import read_docs
 from ._names import ROLES, current_system
 from ._templates import names, read_template
-from ._util import read_docs
 from .init_config import fill, make_config
 
 if TYPE_CHECKING:

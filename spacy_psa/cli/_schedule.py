@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import Errors, Warnings, warn
-from ._util import read_docs
+from ._docbins import read_docs
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import Errors
-from ._util import read_docs
+from ._docbins import read_docs
 
 if TYPE_CHECKING:
     from spacy.language import Language

@@ -1,11 +1,10 @@
-"""Shared by the commands: the typer app, options, error messages, atomic writing, DocBins."""
+"""Shared by the commands: the typer app, error messages, standard output."""
 
 import errno
 import io
 import os
 import re
 import sys
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import (
     AbstractContextManager,
@@ -15,7 +14,7 @@ from contextlib import (
     suppress,
 )
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
+from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
 from typer.core import TyperGroup
@@ -25,10 +24,6 @@ from ..errors import Errors
 from ..output_errors import PrintedError, output_errors
 from ..printable import printable
 from ..terminal import msg, plain_warnings
-
-if TYPE_CHECKING:
-    from spacy.tokens import Doc, DocBin
-    from spacy.vocab import Vocab
 
 __all__ = ["atomic_path", "check_writable", "paper_command", "psa_cli", "user_errors"]
 
@@ -47,90 +42,6 @@ UNSET = ("", "null", "None")
 STDOUT = "Standard output"
 Command = TypeVar("Command", bound=Callable[..., Any])
 OutputT = TypeVar("OutputT", str, Path)
-ZLIB_MAGIC = b"x\x9c"
-
-# Arguments and options that several commands have
-ComponentOption = Annotated[
-    str | None,
-    typer.Option("--component", "-c", help="Name of the component, if there are several"),
-]
-TargetOption = Annotated[
-    str | None,
-    typer.Option(
-        "--target", "-t", help="tag, pos, morph, ents, spans or roles, from any component"
-    ),
-]
-GivenOption = Annotated[
-    bool,
-    typer.Option("--given", help="Give psa_srl the predicates of DATA, even if it finds its own"),
-]
-GpuOption = Annotated[int, typer.Option("--gpu-id", "-g", help="GPU, or -1 for the CPU")]
-ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="Pipeline name or folder")]
-SpansKeyOption = Annotated[
-    str, typer.Option("--spans-key", "-k", help="Key in doc.spans, for --target spans")
-]
-ScoresOption = Annotated[
-    Path | None, typer.Option("--output", "-o", help="JSON file to save scores to")
-]
-ChunksKeyOption = Annotated[
-    str, typer.Option("--chunks-key", "-k", help="Key of the chunks in doc.spans")
-]
-DrawingOption = Annotated[
-    Path, typer.Option("--output", "-o", help=".html, .svg or .png file to write")
-]
-FolderOption = Annotated[Path, typer.Option("--output", "-o", help="Output folder")]
-ForceOption = Annotated[
-    bool, typer.Option("--force", "-F", help="Replace an existing pipeline in the output folder")
-]
-ConfidenceOption = Annotated[
-    float,
-    typer.Option("--confidence", help="Confidence level of the intervals", min=0.01, max=0.999),
-]
-SeedOption = Annotated[int, typer.Option("--seed", help="Random seed", min=0)]
-LangOption = Annotated[str, typer.Option("--lang", "-l", help="Language code")]
-# Of a training
-ResumeOption = Annotated[
-    bool, typer.Option("--resume", "-r", help="Resume from the checkpoint, if there is one")
-]
-CheckpointOption = Annotated[
-    int | None,
-    typer.Option(
-        "--checkpoint-every", help="Steps between checkpoints; by default, at each evaluation"
-    ),
-]
-
-
-def _import_code(ctx: typer.Context, path: Path | None) -> Path | None:
-    """Run the file that the user names, before the command looks at what may need it."""
-    if path is not None and not ctx.resilient_parsing:
-        from ..private_names import import_code
-
-        with user_errors():
-            import_code(path)
-    return path
-
-
-KeepOption = Annotated[
-    str,
-    typer.Option(
-        "--keep-epochs",
-        help="Epochs after which the pipeline is also kept in a folder of its own, such as "
-        "5,15,38, for epoch-5, epoch-15 and epoch-38",
-    ),
-]
-WorkersOption = Annotated[
-    int | None,
-    typer.Option("--workers", help="Processes that share each batch; on GPUs, each has its own"),
-]
-CODE_HELP = "Python file with additional code (registered functions)"
-# Of all commands that load a pipeline or a config
-CodeOption = Annotated[Path | None, typer.Option("--code", callback=_import_code, help=CODE_HELP)]
-# Where -c is not --component, as in `spacy train`
-TrainingCodeOption = Annotated[
-    Path | None, typer.Option("--code", "-c", callback=_import_code, help=CODE_HELP)
-]
-# For commands that take options such as --training.max_steps 100
-WITH_OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
 def _replace_unprintable() -> None:
@@ -289,62 +200,3 @@ def gpu_errors(gpu_id: int) -> Iterator[None]:
         # PyTorch adds hints for developers on further lines
         reason = str(error).partition("\n")[0].rstrip(".")
         raise ValueError(Errors.P453.format(gpu_id=gpu_id, reason=reason)) from error
-
-
-def check_docbin_name(path: Path) -> None:
-    """Check the name of an output."""
-    if path.suffix != ".spacy" or path.is_dir():
-        raise ValueError(Errors.P120.format(path=path))
-
-
-def is_docbin(path: Path) -> bool:
-    """Check whether a file is a DocBin, by its name or, since pipes have none, its first bytes."""
-    from ..corpora.lines import open_binary
-
-    if path.suffix == ".spacy":
-        return True
-    with open_binary(path) as file_:
-        return file_.read(len(ZLIB_MAGIC)) == ZLIB_MAGIC
-
-
-def read_docbin(path: Path) -> "DocBin":
-    """Read a DocBin."""
-    from spacy.tokens import DocBin
-
-    from ..corpora.lines import open_binary
-    from ..corpora.unpacking import check_zlib
-    from ..messages import garbage_collection
-
-    with open_binary(path) as file_:
-        data = file_.read()
-    with suppress(zlib.error):
-        check_zlib(data, path)
-    try:
-        with garbage_collection():
-            return DocBin().from_bytes(data)
-    except Exception as err:
-        # Anything other than a DocBin fails in zlib, msgpack or NumPy, whichever comes first.
-        raise ValueError(Errors.P121.format(path=path)) from err
-
-
-def read_docs(path: Path, vocab: "Vocab") -> "list[Doc]":
-    """Read the Docs of a DocBin."""
-    return list(docs_of(read_docbin(path), path, vocab))
-
-
-def docs_of(docbin: "DocBin", path: Path, vocab: "Vocab") -> "Iterator[Doc]":
-    """Unpack the Docs of a DocBin."""
-    from ..corpora.docbins import unpack_docs
-    from ..messages import garbage_collection
-
-    docs = unpack_docs(docbin, vocab)
-    while True:
-        try:
-            with garbage_collection():
-                doc = next(docs, None)
-        except Exception as err:
-            # Lengths, string IDs and span groups are only decoded now
-            raise ValueError(Errors.P121.format(path=path)) from err
-        if doc is None:
-            return
-        yield doc

@@ -11,22 +11,11 @@ import typer
 
 from ..errors import Errors, check_choice
 from ..terminal import msg, show, text_table
+from ._options import CodeOption, ComponentOption, GpuOption, ModelArgument
 from ._outputs import check_files
 from ._predictions import load_pipeline, use_gpu
 from ._tasks import FORMATS, ScoredSpan, Suggestion, replace_undecoded
-from ._util import (
-    PREDICT,
-    CodeOption,
-    ComponentOption,
-    GpuOption,
-    ModelArgument,
-    atomic_path,
-    is_stdout,
-    messages,
-    psa_cli,
-    user_errors,
-    write_stdout,
-)
+from ._util import PREDICT, atomic_path, is_stdout, messages, psa_cli, user_errors, write_stdout
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

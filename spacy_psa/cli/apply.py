@@ -11,14 +11,8 @@ import typer
 from ..scale.bulk import BLOCK_SIZE, MAX_ERRORS, OPTIONS, apply
 from ..terminal import msg
 from ._config_errors import config_errors
-from ._util import (
-    PREDICT,
-    CodeOption,
-    GpuOption,
-    ModelArgument,
-    psa_cli,
-    user_errors,
-)
+from ._options import CodeOption, GpuOption, ModelArgument
+from ._util import PREDICT, psa_cli, user_errors
 
 INTERRUPTED = 130
 N_NAMED = 3

@@ -13,19 +13,10 @@ import typer
 from ..atomic_files import atomic_folder
 from ..errors import Errors
 from ..terminal import msg, show
+from ._options import CodeOption, ComponentOption, GpuOption, ModelArgument
 from ._outputs import DRAWINGS, check_outputs, check_pipeline_folder, save_drawing
 from ._predictions import get_tagger, join_names, load_tagger, read_data, use_gpu, words_alone
-from ._util import (
-    TRAIN,
-    CodeOption,
-    ComponentOption,
-    GpuOption,
-    ModelArgument,
-    atomic_path,
-    check_writable,
-    psa_cli,
-    user_errors,
-)
+from ._util import TRAIN, atomic_path, check_writable, psa_cli, user_errors
 
 if TYPE_CHECKING:
     from spacy.language import Language

@@ -11,9 +11,10 @@ import typer
 from ..disk import sha256_of, walk
 from ..errors import Errors
 from ..terminal import msg
+from ._options import CodeOption, GpuOption
 from ._outputs import check_outputs, save_output
 from ._predictions import choose_layers, join_names, load_system, read_gold, use_gpu
-from ._util import TRAIN, CodeOption, GpuOption, atomic_path, check_writable, psa_cli, user_errors
+from ._util import TRAIN, atomic_path, check_writable, psa_cli, user_errors
 from .calibrate import predict
 from .evaluate import reports_of
 

@@ -9,12 +9,8 @@ import typer
 from ..corpora import published
 from ..errors import Errors
 from ..terminal import msg, show, text_table
-from ._util import (
-    docs_of,
-    paper_command,
-    read_docbin,
-    user_errors,
-)
+from ._docbins import docs_of, read_docbin
+from ._util import paper_command, user_errors
 
 
 @paper_command("check")

@@ -9,19 +9,12 @@ import typer
 from ..annotation.schemes import OUTSIDE
 from ..errors import Errors, check_choice
 from ..terminal import show
+from ._docbins import read_docs
 from ._names import current_target
+from ._options import CodeOption, ComponentOption, GpuOption, ScoresOption
 from ._outputs import check_files, save_output
 from ._predictions import choose_tagger, load_pipeline, use_gpu, words_alone
-from ._util import (
-    PREDICT,
-    CodeOption,
-    ComponentOption,
-    GpuOption,
-    ScoresOption,
-    psa_cli,
-    read_docs,
-    user_errors,
-)
+from ._util import PREDICT, psa_cli, user_errors
 
 if TYPE_CHECKING:
     from spacy.language import Language

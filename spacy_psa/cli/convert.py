@@ -10,16 +10,11 @@ import typer
 
 from ..corpora.lines import keep_pipes
 from ..terminal import msg, show, text_table
+from ._docbins import check_docbin_name
 from ._names import current_target
+from ._options import ChunksKeyOption
 from ._outputs import check_files, show_command
-from ._util import (
-    DATA,
-    ChunksKeyOption,
-    atomic_path,
-    check_docbin_name,
-    psa_cli,
-    user_errors,
-)
+from ._util import DATA, atomic_path, psa_cli, user_errors
 
 if TYPE_CHECKING:
     from ..corpora.formats import Format

@@ -8,16 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..terminal import msg
+from ._options import CodeOption, ComponentOption, DrawingOption
 from ._outputs import DRAWINGS, check_outputs, save_image, title_names
-from ._util import (
-    LOOK,
-    CodeOption,
-    ComponentOption,
-    DrawingOption,
-    atomic_path,
-    psa_cli,
-    user_errors,
-)
+from ._util import LOOK, atomic_path, psa_cli, user_errors
 
 if TYPE_CHECKING:
     from ..analysis.training_logs import Run

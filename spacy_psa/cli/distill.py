@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ._util import (
-    TRAIN,
+from ._options import (
     WITH_OVERRIDES,
     CheckpointOption,
     CodeOption,
@@ -16,9 +15,8 @@ from ._util import (
     KeepOption,
     ResumeOption,
     WorkersOption,
-    psa_cli,
-    user_errors,
 )
+from ._util import TRAIN, psa_cli, user_errors
 
 # Options of `psa train`, which are passed on to its workers
 TRAINING = ("output_path", "code_path", "resume", "checkpoint_every", "keep_epochs", "use_gpu")

@@ -10,21 +10,11 @@ import typer
 from ..errors import Errors
 from ..terminal import msg
 from ._config_errors import config_errors
+from ._options import CodeOption, ComponentOption, DrawingOption, GpuOption, ModelArgument
 from ._outputs import DRAWINGS, check_outputs, save_drawing, save_image, title_names
 from ._predictions import choose_component, use_gpu
 from ._tasks import replace_undecoded
-from ._util import (
-    LOOK,
-    CodeOption,
-    ComponentOption,
-    DrawingOption,
-    GpuOption,
-    ModelArgument,
-    atomic_path,
-    check_writable,
-    psa_cli,
-    user_errors,
-)
+from ._util import LOOK, atomic_path, check_writable, psa_cli, user_errors
 
 if TYPE_CHECKING:
     from thinc.api import Config

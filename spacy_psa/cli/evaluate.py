@@ -11,10 +11,7 @@ import typer
 
 from ..errors import Errors
 from ..terminal import msg, show
-from ._outputs import check_outputs, save_output, show_command, title_names
-from ._predictions import choose_layers, join_names, load_system, read_data, read_gold, use_gpu
-from ._util import (
-    PREDICT,
+from ._options import (
     CodeOption,
     ConfidenceOption,
     GivenOption,
@@ -22,9 +19,10 @@ from ._util import (
     SeedOption,
     SpansKeyOption,
     TargetOption,
-    psa_cli,
-    user_errors,
 )
+from ._outputs import check_outputs, save_output, show_command, title_names
+from ._predictions import choose_layers, join_names, load_system, read_data, read_gold, use_gpu
+from ._util import PREDICT, psa_cli, user_errors
 
 if TYPE_CHECKING:
     from spacy.pipeline import TrainablePipe

@@ -10,19 +10,10 @@ import typer
 
 from ..errors import Errors
 from ..terminal import msg
+from ._docbins import check_docbin_name, docs_of, read_docbin
+from ._options import ChunksKeyOption
 from ._outputs import check_files
-from ._util import (
-    DATA,
-    ChunksKeyOption,
-    atomic_path,
-    check_docbin_name,
-    docs_of,
-    is_stdout,
-    messages,
-    psa_cli,
-    read_docbin,
-    user_errors,
-)
+from ._util import DATA, atomic_path, is_stdout, messages, psa_cli, user_errors
 
 if TYPE_CHECKING:
     from ..corpora.problems import Problems

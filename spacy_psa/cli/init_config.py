@@ -17,15 +17,16 @@ from ._assembly import (
     small_roles,
 )
 from ._names import ROLES, TARGETS, choose_targets, current_system
+from ._options import LangOption
 from ._outputs import shell_line, show_command
 from ._schedule import epoch_settings, size_settings, training_docs
 from ._shared_inputs import ENCODERS, Inputs, assemble_shared
 from ._templates import names
-from ._training_files import check_vectors_folder, read_settings
+from ._training_files import check_vectors_folder
+from ._transformers import read_settings
 from ._util import (
     TRAIN,
     UNSET,
-    LangOption,
     atomic_path,
     is_stdout,
     one_output,

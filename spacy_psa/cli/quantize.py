@@ -12,6 +12,14 @@ import typer
 from ..atomic_files import atomic_folder
 from ..errors import Errors
 from ..terminal import msg, show
+from ._options import (
+    CodeOption,
+    ComponentOption,
+    FolderOption,
+    ForceOption,
+    GpuOption,
+    ModelArgument,
+)
 from ._outputs import check_pipeline_folder
 from ._predictions import (
     choose_layers,
@@ -22,17 +30,7 @@ from ._predictions import (
     read_gold,
     use_gpu,
 )
-from ._util import (
-    TRAIN,
-    CodeOption,
-    ComponentOption,
-    FolderOption,
-    ForceOption,
-    GpuOption,
-    ModelArgument,
-    psa_cli,
-    user_errors,
-)
+from ._util import TRAIN, psa_cli, user_errors
 
 if TYPE_CHECKING:
     from spacy.language import Language

@@ -15,6 +15,7 @@ from ..errors import Errors
 from ..reproduction.papers import METRICS
 from ..terminal import msg, show
 from ._names import choose_targets
+from ._options import CodeOption, GpuOption, LangOption
 from ._outputs import check_outputs, save_output
 from ._reproduction_runs import (
     NAME,
@@ -29,16 +30,7 @@ from ._reproduction_runs import (
 )
 from ._reproduction_scores import score_run, write_environment
 from ._training_files import check_vectors_folder, reads_texts
-from ._util import (
-    UNSET,
-    CodeOption,
-    GpuOption,
-    LangOption,
-    atomic_path,
-    check_writable,
-    paper_command,
-    user_errors,
-)
+from ._util import UNSET, atomic_path, check_writable, paper_command, user_errors
 
 if TYPE_CHECKING:
     from ..figures.tables import Table

@@ -9,6 +9,8 @@ import typer
 from ..corpora.lines import keep_pipes
 from ..errors import Errors
 from ..terminal import msg, show
+from ._docbins import is_docbin, read_docs
+from ._options import CodeOption, ComponentOption, GpuOption, ScoresOption
 from ._outputs import check_files, save_output
 from ._predictions import (
     choose_role_labeler,
@@ -18,17 +20,7 @@ from ._predictions import (
     use_gpu,
     words_alone,
 )
-from ._util import (
-    PREDICT,
-    CodeOption,
-    ComponentOption,
-    GpuOption,
-    ScoresOption,
-    is_docbin,
-    psa_cli,
-    read_docs,
-    user_errors,
-)
+from ._util import PREDICT, psa_cli, user_errors
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc

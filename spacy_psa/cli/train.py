@@ -24,10 +24,7 @@ from ._config_errors import (
     config_errors,
     warn_of_unknown_settings,
 )
-from ._outputs import show_command
-from ._training_files import check_precision, check_training_files
-from ._util import (
-    TRAIN,
+from ._options import (
     WITH_OVERRIDES,
     CheckpointOption,
     GpuOption,
@@ -35,10 +32,10 @@ from ._util import (
     ResumeOption,
     TrainingCodeOption,
     WorkersOption,
-    gpu_errors,
-    psa_cli,
-    user_errors,
 )
+from ._outputs import show_command
+from ._training_files import check_precision, check_training_files
+from ._util import TRAIN, gpu_errors, psa_cli, user_errors
 
 if TYPE_CHECKING:
     from ..training.checkpoint import Checkpoint

@@ -20,20 +20,10 @@ from ..corpora.unpacking import Meter, copy_member
 from ..errors import Errors
 from ..terminal import msg
 from ._config_errors import config_errors
+from ._options import WITH_OVERRIDES, FolderOption, LangOption, TrainingCodeOption
 from ._outputs import check_pipeline_folder
 from ._training_files import check_vectors_folder
-from ._util import (
-    DATA,
-    UNSET,
-    WITH_OVERRIDES,
-    FolderOption,
-    LangOption,
-    TrainingCodeOption,
-    atomic_path,
-    one_output,
-    psa_cli,
-    user_errors,
-)
+from ._util import DATA, UNSET, atomic_path, one_output, psa_cli, user_errors
 
 FILE = "vocabulary.json"
 

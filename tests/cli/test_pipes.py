@@ -9,7 +9,7 @@ from threading import Thread
 
 import pytest
 
-from spacy_psa.cli._util import read_docbin
+from spacy_psa.cli._docbins import read_docbin
 from spacy_psa.cli.conlleval import score_docbins
 from spacy_psa.cli.convert import convert
 from spacy_psa.cli.srl_eval import score_paths

@@ -15,6 +15,7 @@ from spacy.vocab import Vocab
 from thinc.api import Config
 
 from spacy_psa.cli import _reproduction_scores
+from spacy_psa.cli._docbins import read_docs
 from spacy_psa.cli._reproduction_runs import (
     Plan,
     ReproductionRun,
@@ -25,7 +26,6 @@ from spacy_psa.cli._reproduction_runs import (
 from spacy_psa.cli._reproduction_scores import ENVIRONMENT, score_tags
 from spacy_psa.cli._templates import names
 from spacy_psa.cli._training_files import reads_texts
-from spacy_psa.cli._util import read_docs
 from spacy_psa.cli.conlleval import score_docbins
 from spacy_psa.cli.init_config import make_config
 from spacy_psa.reproduction.papers import read_papers

@@ -19,7 +19,7 @@ from spacy.util import load_model_from_config, registry, resolve_dot_names
 from spacy.vocab import Vocab
 from thinc.api import Adam, Config
 
-from spacy_psa.cli import _training_files
+from spacy_psa.cli import _transformers
 from spacy_psa.cli._shared_inputs import MAX_DROPOUT, Inputs
 from spacy_psa.cli._templates import names
 from spacy_psa.cli._training_files import check_precision, check_training_files
@@ -408,7 +408,7 @@ def test_a_name_that_cannot_be_downloaded(bert: Path, monkeypatch: pytest.Monkey
     def fail(name: str, **_: bool) -> None:
         raise OSError(f"We couldn't connect to load {name}.\nCheck your internet connection.")
 
-    monkeypatch.setattr(_training_files, "_hub_answers", lambda: True)
+    monkeypatch.setattr(_transformers, "_hub_answers", lambda: True)
     monkeypatch.setattr(sys.modules["transformers"].AutoConfig, "from_pretrained", fail)
     with pytest.raises(
         ValueError, match=r"P197.*'tiny-bert'.*couldn't connect to load tiny-bert\)\. Check"
@@ -476,7 +476,7 @@ def test_mixed_precision_of_a_transformer_needs_a_gpu(
 
 
 def test_without_spacy_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_training_files, "find_spec", lambda name: None)
+    monkeypatch.setattr(_transformers, "find_spec", lambda name: None)
     with pytest.raises(ValueError, match=r"P195.*pip install spacy-transformers"):
         config_of("psa", "ents", Path("tiny-bert"))
 

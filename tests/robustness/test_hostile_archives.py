@@ -25,7 +25,7 @@ from spacy.vocab import Vocab
 from typer.testing import CliRunner
 
 from spacy_psa.cli import fetch as fetching
-from spacy_psa.cli._util import read_docbin, read_docs
+from spacy_psa.cli._docbins import read_docbin, read_docs
 from spacy_psa.cli.vocabulary import make_vectors
 from spacy_psa.corpora import unpacking
 from spacy_psa.corpora.formats import FORMATS
