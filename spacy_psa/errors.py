@@ -627,6 +627,11 @@ class Errors(metaclass=_Coded):
         "The layer '{name}' holds a network of another library ({kind}), whose state cannot be "
         "saved in a checkpoint. Use `python -m spacy train` for this pipeline."
     )
+    P290 = (
+        "The tokenizer {tokenizer} has no method 'to_disk', so the pipeline could not be saved. "
+        "Add to_disk, from_disk, to_bytes and from_bytes to it, which may do nothing: see "
+        "https://spacy.io/usage/linguistic-features#custom-tokenizer."
+    )
     P291 = (
         "Line {line} of {path} is not from a training log, so the file is not overwritten. Set "
         "'path' in [training.logger] to another file, or delete this one."

@@ -207,13 +207,16 @@ def _roles(nlp: Language, name: str) -> PSASemanticRoles:
 
 
 def _standalone(path: Path, name: str) -> Language:
-    """Load a pipeline; replace listeners in the component by a copy of the tok2vec."""
+    """Load a pipeline; replace listeners in the component by a copy of the tok2vec, which is left
+    out if nothing else listens to it."""
     nlp = load_pipeline(path)
     choose_role_labeler(nlp, path, name)
-    for upstream, pipe in nlp.pipeline:
+    for upstream, pipe in list(nlp.pipeline):
         if name in getattr(pipe, "listening_components", []):
             config = nlp.get_pipe_config(name)["model"]
             nlp.replace_listeners(upstream, name, list(_listeners(config, "model", upstream)))
+            if not pipe.listening_components:
+                nlp.remove_pipe(upstream)
     return nlp
 
 

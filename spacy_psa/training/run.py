@@ -64,6 +64,8 @@ class TrainingRun:
         stdout: IO = sys.stdout,
         stderr: IO = sys.stderr,
     ) -> None:
+        if not hasattr(nlp.tokenizer, "to_disk"):
+            raise ValueError(Errors.P290.format(tokenizer=type(nlp.tokenizer).__name__))
         note_pipeline(nlp)
         self.nlp = self.evaluated = nlp
         self.output, self.config, self.checkpoint_every = output, config, checkpoint_every

@@ -253,6 +253,33 @@ def test_psa_train_names_the_nearest_option(
         assert part in error
 
 
+TOKENIZER = """
+import spacy
+from spacy.tokens import Doc
+
+@spacy.registry.tokenizers("tests.no_to_disk.v1")
+def make():
+    return Blanks
+
+class Blanks:
+    def __init__(self, nlp):
+        self.vocab = nlp.vocab
+
+    def __call__(self, text):
+        return Doc(self.vocab, words=text.split())
+"""
+
+
+def test_a_tokenizer_that_cannot_be_saved(
+    tmp_path: Path, tiny_config: Path, corpus: SmallCorpus
+) -> None:
+    code = tmp_path / "code.py"
+    code.write_text(TOKENIZER, encoding="utf8")
+    options = ("--code", code, "--nlp.tokenizer.@tokenizers", "tests.no_to_disk.v1")
+    error = fail_psa_train(tmp_path / "out", tiny_config, *corpus.paths, *options)
+    assert "[P290] The tokenizer Blanks has no method 'to_disk'" in error
+
+
 @pytest.mark.parametrize(
     ("setting", "message"),
     [

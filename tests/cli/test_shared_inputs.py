@@ -162,7 +162,9 @@ def test_roles_are_learned_and_combined(bert: Path, tmp_path: Path, freeze: bool
     assert nlp.evaluate(examples)["srl_f"] > 0.8
     nlp.to_disk(tmp_path / "one")
     make_ensemble([tmp_path / "one", tmp_path / "one"]).to_disk(tmp_path / "both")
-    assert spacy.load(tmp_path / "both").evaluate(examples)["srl_f"] > 0.8
+    both = spacy.load(tmp_path / "both")
+    assert both.pipe_names == ["psa_srl"], "each model has its own transformer"
+    assert both.evaluate(examples)["srl_f"] > 0.8
 
 
 def test_a_component_gets_a_transformer_of_its_own(bert: Path, tmp_path: Path) -> None:
