@@ -12,7 +12,7 @@ from spacy_psa.figures.images import stack
 
 from .cells import grouped
 from .report import table
-from .transformers import spread
+from .transformers_page import spread
 
 GOLD = "gold"
 TEACHER = "teacher"

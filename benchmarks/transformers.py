@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from statistics import mean, stdev
 from typing import Any
 
 import spacy
@@ -30,10 +29,10 @@ from thinc.api import Config, require_gpu
 from spacy_psa.cli._shared_inputs import Inputs
 from spacy_psa.cli.init_config import make_config
 
-from .cells import add_arguments, grouped, run_process, write_result
+from .cells import add_arguments, run_process, write_result
 from .machine import describe_machine
+from .transformers_page import RESULTS, write_guide, write_page
 
-RESULTS = Path(__file__).parent / "results" / "transformers"
 # The target of each corpus, and its score
 CORPORA = {"wnut17": "ents", "ncbi": "ents", "conll2000": "spans", "ewt": "tag"}
 SCORES = {"ents": "ents_f", "spans": "spans_chunks_f", "tag": "tag_acc"}
@@ -82,6 +81,8 @@ def main() -> None:
         for line in pool.map(run, map(name_of, planned), planned):
             print(line, flush=True)
     write_page(arguments.output)
+    if arguments.output == RESULTS:
+        write_guide()
 
 
 def cells(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
@@ -258,40 +259,6 @@ def machine(gpu: bool) -> dict[str, Any]:
     if gpu:
         return {**describe_machine(), "gpu": torch.cuda.get_device_name()}
     return {**describe_machine(), "threads": 1}
-
-
-def write_page(folder: Path) -> None:
-    """Write the table of all results in a folder."""
-    rows = grouped(
-        folder.glob("*.json"),
-        ("corpus", "limit", "updates", "precision", "system", "rate", "factor"),
-    )
-    lines = [
-        "# On a pretrained transformer",
-        "",
-        "Written by `python -m benchmarks.transformers`. Scores in %, F1 or, for `ewt`, accuracy: "
-        "of the development set and of the test set, with the deviation over seeds. All systems "
-        "have the same transformer, updates and batches. The precision is that of the transformer "
-        "in training.",
-        "",
-        "| corpus | sentences | updates | precision | system | rate | transformer's | seeds | dev "
-        "| test | words/s |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
-    ]
-    for (corpus, limit, updates, precision, system, rate, factor), found in rows.items():
-        dev, test = (spread([result[part] for result in found]) for part in ("dev", "test"))
-        speed = mean(result["words_per_second"] for result in found)
-        lines.append(
-            f"| {corpus} | {limit or 'all'} | {updates:,} | {precision or 'fp32'} | {system} "
-            f"| {rate:g} | {rate * factor:g} | {len(found)} | {dev} | {test} | {speed:,.0f} |"
-        )
-    (folder / "README.md").write_text("\n".join(lines) + "\n", encoding="utf8")
-
-
-def spread(values: list[float]) -> str:
-    """RETURNS (str): Mean and deviation."""
-    deviation = f" ± {stdev(values):.2f}" if len(values) > 1 else ""
-    return f"{mean(values):.2f}{deviation}"
 
 
 if __name__ == "__main__":

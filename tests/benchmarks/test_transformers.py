@@ -12,7 +12,7 @@ import pytest
 from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
 
-from benchmarks import cells, transformers, transformers_speed
+from benchmarks import cells, transformers, transformers_page, transformers_speed
 
 from ..tiny_transformer import write_transformer
 
@@ -56,6 +56,31 @@ def test_systems_are_trained_and_compared(
         f"| conll2000 | all | 40 | {precision} | crf | 0.02 | 0.001 | 1 | 100.00 | 100.00 |" in page
     )
     assert page.count("| spacy |") == 2
+
+
+def test_the_guide_has_the_scores_of_all_seeds(tmp_path: Path) -> None:
+    limit, updates, precision, rate, factor = transformers_page.COMPARED
+    cell = {"corpus": "ncbi", "limit": limit, "updates": updates, "rate": rate, "factor": factor}
+    for name, system, seed, test, of_run in (
+        ("a", "crf", 0, 80.0, precision),
+        ("b", "crf", 1, 82.0, precision),
+        ("c", "spacy", 0, 70.0, precision),
+        ("d", "psa", 0, 99.0, "fp32"),
+    ):
+        result = {**cell, "system": system, "seed": seed, "test": test, "precision": of_run}
+        (tmp_path / f"{name}.json").write_text(json.dumps(result), encoding="utf8")
+    assert transformers_page.summary(tmp_path)[1:] == [
+        "| test score | CRF alone | spaCy |",
+        "| --- | ---: | ---: |",
+        "| NCBI disease | 81.00 ± 1.41 (2 seeds) | 70.00 |",
+    ]
+
+
+def test_the_guide_is_up_to_date(tmp_path: Path) -> None:
+    guide = tmp_path / "transformers.md"
+    guide.write_bytes(transformers_page.GUIDE.read_bytes())
+    transformers_page.write_guide(guide=guide)
+    assert guide.read_bytes() == transformers_page.GUIDE.read_bytes()
 
 
 def test_training_speeds_are_medians_of_sentences_per_second(
