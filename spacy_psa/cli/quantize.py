@@ -211,7 +211,8 @@ def _standalone(path: Path, name: str) -> Language:
     out if nothing else listens to it."""
     nlp = load_pipeline(path)
     choose_role_labeler(nlp, path, name)
-    for upstream, pipe in list(nlp.pipeline):
+    pipes: list[tuple[str, Any]] = list(nlp.pipeline)
+    for upstream, pipe in pipes:
         if name in getattr(pipe, "listening_components", []):
             config = nlp.get_pipe_config(name)["model"]
             nlp.replace_listeners(upstream, name, list(_listeners(config, "model", upstream)))
