@@ -26,8 +26,8 @@ from typing import Any
 import torch
 from thinc.api import Config
 
+from spacy_psa.cli._configs import make_config
 from spacy_psa.cli._distillation import CACHE, prepare
-from spacy_psa.cli.init_config import make_config
 from spacy_psa.cli.train import train
 from spacy_psa.distillation.blocks_on_disk import read_manifest
 from spacy_psa.distillation.filling import Settings

@@ -10,7 +10,7 @@ from spacy.training import Example
 from spacy.util import load_model_from_config, minibatch, registry
 from thinc.api import Config
 
-from spacy_psa.cli.init_config import make_config
+from spacy_psa.cli._configs import make_config
 
 from .systems import only_words
 

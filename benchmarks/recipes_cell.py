@@ -36,7 +36,7 @@ from spacy.training.loop import (
 from spacy.util import registry, resolve_dot_names, set_dot_to_object
 from thinc.api import Config, fix_random_seed
 
-from spacy_psa.cli.init_config import make_config
+from spacy_psa.cli._configs import make_config
 from spacy_psa.evaluation.layers import make_layer
 from spacy_psa.reproduction.papers import read_papers
 

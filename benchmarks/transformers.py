@@ -26,8 +26,8 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 from thinc.api import Config, require_gpu
 
+from spacy_psa.cli._configs import make_config
 from spacy_psa.cli._shared_inputs import Inputs
-from spacy_psa.cli.init_config import make_config
 
 from .cells import add_arguments, run_process, write_result
 from .machine import describe_machine

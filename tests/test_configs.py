@@ -10,7 +10,7 @@ from spacy.language import Language
 from thinc.api import Config
 
 from spacy_psa.annotation.targets import make_target
-from spacy_psa.cli.init_config import make_config
+from spacy_psa.cli._configs import make_config
 from spacy_psa.pipeline.srl.settings import DEFAULT_SRL_MODEL
 from spacy_psa.pipeline.tagger.settings import DEFAULT_PSA_MODEL
 

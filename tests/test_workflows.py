@@ -19,9 +19,9 @@ from spacy.tokens import DocBin
 from spacy.vocab import Vocab
 from weasel.util import load_project_config
 
+from spacy_psa.cli._configs import make_config
 from spacy_psa.cli._templates import names
 from spacy_psa.cli.fetch import treebanks
-from spacy_psa.cli.init_config import make_config
 from spacy_psa.corpora.formats import FORMATS
 from spacy_psa.corpora.published import markdown_table, published_corpora
 from tests.cli.commands import run, spacy_command

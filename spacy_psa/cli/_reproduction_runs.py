@@ -16,10 +16,10 @@ from ..errors import Errors, Warnings, suggestion, warn
 from ..reproduction.papers import read_papers
 from ._assembly import PAPER
 from ._config_errors import explain, warn_of_unknown_settings
+from ._configs import fill, make_config
 from ._docbins import read_docs
 from ._names import ROLES, current_system
 from ._templates import names, read_template
-from .init_config import fill, make_config
 
 if TYPE_CHECKING:
     from thinc.api import Config

@@ -34,6 +34,7 @@ from ._options import (
     WorkersOption,
 )
 from ._outputs import show_command
+from ._resuming import read_saved
 from ._training_files import check_precision, check_training_files
 from ._util import TRAIN, gpu_errors, psa_cli, user_errors
 
@@ -215,7 +216,7 @@ def train_as_rank(
         check_numbers(settings["training"])
         check_precision(settings, use_gpu)
         warn_of_unknown_settings(config)
-        saved = _read_saved(settings, output_path, resume)
+        saved = read_saved(settings, output_path, resume)
         if saved is not None and saved.finished:
             msg.good(f"The run in {output_path} is already finished, after step {saved.step}")
             return saved
@@ -268,51 +269,3 @@ def _scored(settings: dict[str, Any]) -> list[str]:
         return []
     names = [name for name, block in components.items() if block.get("factory") == "psa_srl"]
     return [word for name in names for word in ("--component", name)]
-
-
-def _read_saved(settings: dict[str, Any], output_path: Path, resume: bool) -> Checkpoint | None:
-    """Read the checkpoint of the run to resume, if there is one."""
-    from ..training.checkpoint import read_checkpoint
-    from ..training.run import CHECKPOINT
-    from ..training.saving import learning_settings
-
-    folder = output_path / CHECKPOINT
-    saved = read_checkpoint(folder)
-    if not resume and saved is not None:
-        if not saved.finished:
-            raise ValueError(
-                Errors.P283.format(path=output_path, step=saved.step, checkpoint=folder)
-            )
-        saved = None
-    if saved is not None:
-        before, now = map(learning_settings, (saved.config, settings))
-        _check_config(before, now, output_path)
-        if not saved.finished:
-            msg.info(f"Resuming the run in {output_path} after step {saved.step}")
-    elif resume:
-        msg.info(f"There is no checkpoint in {output_path}: starting a new run")
-    return saved
-
-
-def _check_config(expected: dict[str, Any], found: dict[str, Any], path: Path) -> None:
-    difference = _first_difference(expected, found)
-    if difference is not None:
-        name, before, now = difference
-        raise ValueError(Errors.P284.format(path=path, name=name, found=now, expected=before))
-
-
-def _first_difference(expected: Any, found: Any, name: str = "") -> tuple[str, str, str] | None:
-    """The first setting in which two configs differ, and its two values as text."""
-    if isinstance(expected, dict) and isinstance(found, dict):
-        for key in [*expected, *(key for key in found if key not in expected)]:
-            place = f"{name}.{key}" if name else key
-            if key not in expected or key not in found:
-                values = [json.dumps(d[key]) if key in d else "not set" for d in (expected, found)]
-                return place, values[0], values[1]
-            difference = _first_difference(expected[key], found[key], place)
-            if difference is not None:
-                return difference
-        return None
-    # As text, so that 1, 1.0 and true differ: settings are typed.
-    before, now = json.dumps(expected), json.dumps(found)
-    return None if before == now else (name, before, now)

@@ -23,11 +23,12 @@ from thinc.api import Config
 from typer.testing import CliRunner
 
 from spacy_psa.cli import _templates
+from spacy_psa.cli._configs import make_config
 from spacy_psa.cli._docbins import read_docs
 from spacy_psa.cli._schedule import PATIENCE, Schedule, steps_per_epoch
 from spacy_psa.cli._templates import names, read_template
 from spacy_psa.cli._util import user_errors
-from spacy_psa.cli.init_config import init_config_cli, make_config
+from spacy_psa.cli.init_config import init_config_cli
 
 from .commands import ROOT, plain, run, succeed
 

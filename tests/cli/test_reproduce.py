@@ -15,6 +15,7 @@ from spacy.vocab import Vocab
 from thinc.api import Config
 
 from spacy_psa.cli import _reproduction_scores
+from spacy_psa.cli._configs import make_config
 from spacy_psa.cli._docbins import read_docs
 from spacy_psa.cli._reproduction_runs import (
     Plan,
@@ -27,7 +28,6 @@ from spacy_psa.cli._reproduction_scores import ENVIRONMENT, score_tags
 from spacy_psa.cli._templates import names
 from spacy_psa.cli._training_files import reads_texts
 from spacy_psa.cli.conlleval import score_docbins
-from spacy_psa.cli.init_config import make_config
 from spacy_psa.reproduction.papers import read_papers
 from spacy_psa.reproduction.results import Result, read_results
 

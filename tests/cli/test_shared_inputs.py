@@ -20,10 +20,10 @@ from spacy.vocab import Vocab
 from thinc.api import Adam, Config
 
 from spacy_psa.cli import _transformers
+from spacy_psa.cli._configs import make_config
 from spacy_psa.cli._shared_inputs import MAX_DROPOUT, Inputs
 from spacy_psa.cli._templates import names
 from spacy_psa.cli._training_files import check_precision, check_training_files
-from spacy_psa.cli.init_config import make_config
 from spacy_psa.cli.quantize import make_ensemble
 
 from ..pipeline import srl_data

@@ -17,8 +17,8 @@ from spacy.util import load_model_from_config, resolve_dot_names
 from spacy.vocab import Vocab
 from thinc.api import Config
 
+from spacy_psa.cli._configs import make_config
 from spacy_psa.cli._shared_inputs import Inputs
-from spacy_psa.cli.init_config import make_config
 
 from ..documentation import ROOT, code_blocks
 from ..tiny_transformer import write_transformer

@@ -1,0 +1,140 @@
+"""The config of a system for a target, from templates, the corpus and what is below."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import Errors
+from ._assembly import BEST, PAPER, assemble, assemble_roles, small_roles
+from ._names import ROLES
+from ._outputs import shell_line
+from ._schedule import epoch_settings, size_settings, training_docs
+from ._shared_inputs import Inputs, assemble_shared
+from ._templates import names
+from ._transformers import read_settings
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
+    from thinc.api import Config
+
+
+def make_config(
+    system: str,
+    target: str,
+    *,
+    name: str,
+    recipe: str = BEST,
+    corpus: Path | None = None,
+    docs: "Sequence[Doc] | None" = None,
+    vectors: str | None = None,
+    characters: str | None = None,
+    inputs: Inputs = Inputs(),  # noqa: B008
+    lang: str = "en",
+    gpu: bool = False,
+) -> str:
+    """Create the config of a system for a target.
+
+    system (str): The system: the name of a file in `templates/systems` or, for semantic roles, in
+        `templates/srl`.
+    target (str): The target, of `TARGETS`. Several, separated by
+        blanks, for a pipeline.
+    corpus (Optional[Path]): The .spacy file to train on. The schedule of the best recipe, and one
+        that counts epochs, are adapted to it (the papers' for roles counts updates). None for one
+        of a middle size or, by the paper, the corpus that papers use for the target.
+    docs (Optional[Sequence[Doc]]): Its Docs, where they have been read already.
+    characters (Optional[str]): The character encoder: the name of a file in `templates/characters`.
+        None for that of the system.
+    inputs (Inputs): What the components stand on: a transformer, texts of several sentences.
+    RAISES (ValueError): If there is no such system, target, recipe, encoder, language, or the
+        corpus is empty.
+    """
+    from spacy.util import set_dot_to_object
+
+    device = "gpu" if gpu else "cpu"
+    if inputs.transformer is not None:
+        if target == ROLES and recipe == BEST and system in names(ROLES):
+            system = small_roles(system)
+        recipe = PAPER  # a transformer has a training of its own
+    for option, value in (("--vectors", vectors), ("--characters", characters)):
+        if value is not None and inputs.transformer is not None:
+            raise ValueError(Errors.P198.format(option=option, other="--transformer"))
+    if characters is not None and len(target.split()) > 1:
+        shared = "several targets and their shared tok2vec"
+        raise ValueError(Errors.P198.format(option="--characters", other=shared))
+    if inputs.change(target):
+        template = assemble_shared(
+            system, target, inputs, characters=characters, device=device, recipe=recipe
+        )
+    elif target == ROLES:
+        template = assemble_roles(system, characters=characters, device=device, recipe=recipe)
+    else:
+        template = assemble(system, target, characters=characters, device=device, recipe=recipe)
+    config, settings = template.config.copy(), template.settings
+    config.pop("template", None)
+    values: dict[str, Any] = {}
+    comments: dict[str, str] = {}
+    if docs is None:
+        docs = [] if corpus is None else training_docs(corpus)
+    if recipe == BEST:
+        values, comments["epoch"] = size_settings(
+            corpus, docs, in_sentences=target != ROLES and not inputs.raw
+        )
+    elif "epochs" in settings:
+        values, comments["epoch"] = epoch_settings(config, settings, target, corpus, docs)
+    values = {
+        **values,
+        "nlp.lang": lang,
+        "paths.train": None if corpus is None else str(corpus),
+        "paths.vectors": vectors,
+        **({} if inputs.transformer is None else read_settings(inputs.transformer, config)),
+    }
+    for setting, value in values.items():
+        set_dot_to_object(config, setting, value)
+    if vectors is not None and "tok2vec" in config["components"]:
+        config["components"]["tok2vec"]["model"]["pretrained_vectors"] = True
+    words, options = train_command(
+        Path(name),
+        corpus=corpus,
+        needs_vectors=vectors is None and recipe == PAPER and inputs.transformer is None,
+        gpu=gpu,
+    )
+    python = "python", "-m", "spacy"
+    usage = [f"{shell_line(*python, *words)} \\", f"    {shell_line(*options)}"]
+    if target == ROLES:
+        model = f"training/{Path(name).stem}/model-best"
+        usage.append(shell_line(*python, "psa", "srl-eval", "test.spacy", model))
+    return template.write(fill(config), usage=usage, values=comments)
+
+
+def updates(text: str) -> int:
+    """RETURNS (int): The largest number of updates by a config, 0 if it counts epochs."""
+    from thinc.api import Config
+
+    return int(Config().from_str(text, interpolate=False)["training"]["max_steps"])
+
+
+def fill(config: "Config") -> "Config":
+    """Fill in the defaults of missing settings."""
+    from spacy.util import load_model_from_config
+
+    try:
+        return load_model_from_config(config, auto_fill=True).config
+    except ImportError as err:
+        lang = config["nlp"]["lang"]
+        raise ValueError(Errors.P193.format(lang=lang, problem=err)) from err
+
+
+def train_command(
+    path: Path, *, corpus: Path | None, needs_vectors: bool, gpu: bool
+) -> tuple[list[str], list[str]]:
+    """The words and the options of spaCy's command to train with a config, on a corpus if the
+    config sets none, and with the development data beside it."""
+    beside = [] if corpus is None else [corpus.with_name("dev.spacy")]
+    dev = next((str(path) for path in beside if path.is_file()), "dev.spacy")
+    options = [
+        *(["--paths.train", "train.spacy"] if corpus is None else []),
+        *("--paths.dev", dev),
+        *(["--paths.vectors", "vectors/en"] if needs_vectors else []),
+        *(["--gpu-id", "0"] if gpu else []),
+    ]
+    return ["psa", "train", str(path), "--output", f"training/{path.stem}"], options
