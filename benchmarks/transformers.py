@@ -7,7 +7,8 @@ all: a CRF directly on the transformer's vectors (`crf`), a BiLSTM-CRF (`bilstm-
 and spaCy's `ner` or `tagger` (`spacy`). `corpora` has a folder for each corpus, with train.spacy,
 dev.spacy and test.spacy as written by `psa convert`. Every training has a process and a file of
 results of its own; those that are there already are left out, so a run that was stopped goes on.
-Test scores are those of the weights with the best score on the development set.
+Test scores are those of the weights with the best score on the development set. What is kept of the
+predictions are the numbers of units in each sentence, for tests of significance.
 """
 
 import argparse
@@ -31,6 +32,7 @@ from spacy_psa.cli._shared_inputs import Inputs
 
 from .cells import add_arguments, run_process, write_result
 from .machine import describe_machine
+from .recipes_cell import pack_units
 from .transformers_page import RESULTS, write_guide, write_page
 
 # The target of each corpus, and its score
@@ -140,6 +142,7 @@ def run_cell(arguments: argparse.Namespace, cell: dict[str, Any]) -> None:
         **cell,
         "dev": dev,
         "test": test,
+        "units": pack_units(test_docs, score_of(nlp, target)),
         "seconds": round(seconds, 1),
         "setup_seconds": round(begun - start, 1),
         "words_per_second": round(sum(len(eg.predicted) for eg in test_docs) / duration),
@@ -248,10 +251,13 @@ def evaluate(nlp: spacy.Language, examples: list[Example], target: str) -> tuple
     seconds = time.perf_counter() - start
     for example, doc in zip(examples, docs, strict=True):
         example.predicted = doc
+    return 100.0 * Scorer(nlp).score(examples)[score_of(nlp, target)], seconds
+
+
+def score_of(nlp: spacy.Language, target: str) -> str:
+    """RETURNS (str): The score of a target. spaCy's `ner` learns chunks as entities."""
     score = SCORES[target]
-    if score == "spans_chunks_f" and OURS not in nlp.pipe_names:
-        score = "ents_f"
-    return 100.0 * Scorer(nlp).score(examples)[score], seconds
+    return "ents_f" if score == "spans_chunks_f" and OURS not in nlp.pipe_names else score
 
 
 def machine(gpu: bool) -> dict[str, Any]:

@@ -4,11 +4,13 @@ python -m benchmarks.transformers_page
 """
 
 from collections.abc import Sequence
+from itertools import combinations
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
 from .cells import grouped
+from .comparisons import gain_of
 from .recipes_page import TITLES
 from .report import replace_section, table
 from .systems import ROOT
@@ -66,7 +68,8 @@ def write_guide(folder: Path = RESULTS, guide: Path = GUIDE) -> None:
 
 
 def summary(folder: Path) -> list[str]:
-    """RETURNS (List[str]): A table of the test scores of systems by corpus."""
+    """RETURNS (List[str]): A table of the test scores of systems by corpus, and one of their
+    differences."""
     cells: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for (corpus, limit, updates, precision, system, *rates), found in grouped(
         folder.glob("*.json"), FIELDS
@@ -75,12 +78,33 @@ def summary(folder: Path) -> list[str]:
             cells.setdefault(corpus, {})[system] = found
     trained = {system for systems in cells.values() for system in systems}
     shown = [system for system in SYSTEMS if system in trained]
-    rows = [
+    corpora = [corpus for corpus in TITLES if corpus in cells]
+    scores = [
         [TITLES[corpus], *(describe(cells[corpus].get(system, [])) for system in shown)]
-        for corpus in TITLES
-        if corpus in cells
+        for corpus in corpora
     ]
-    return table(["test score", *(SYSTEMS[system] for system in shown)], rows)
+    pairs = list(combinations(shown, 2))
+    gains = [[TITLES[name], *(compare(cells[name], *pair) for pair in pairs)] for name in corpora]
+    titles = [f"{SYSTEMS[first]} − {SYSTEMS[second]}" for first, second in pairs]
+    return [
+        *table(["test score", *(SYSTEMS[system] for system in shown)], scores),
+        *table(["difference", *titles], gains),
+    ]
+
+
+def compare(found: dict[str, list[dict[str, Any]]], first: str, second: str) -> str:
+    """RETURNS (str): By how much a system is better than another one with the same seeds, with the
+    p-value of a randomization test."""
+    pairs = [
+        ({"best": b}, {"best": a})
+        for a in found.get(first, [])
+        for b in found.get(second, [])
+        if a["seed"] == b["seed"] and "units" in a and "units" in b
+    ]
+    if not pairs:
+        return "–"
+    gain, p = gain_of(pairs)
+    return f"{gain} (p {'< 0.001' if p == '0.000' else f'= {p}'})"
 
 
 def describe(found: Sequence[dict[str, Any]]) -> str:

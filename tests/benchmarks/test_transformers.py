@@ -10,9 +10,11 @@ from types import SimpleNamespace
 
 import pytest
 from spacy.tokens import Doc, DocBin, Span
+from spacy.training import Example
 from spacy.vocab import Vocab
 
 from benchmarks import cells, transformers, transformers_page, transformers_speed
+from benchmarks.recipes_cell import pack_units
 
 from ..tiny_transformer import write_transformer
 
@@ -61,6 +63,8 @@ def test_systems_are_trained_and_compared(
 def test_the_guide_has_the_scores_of_all_seeds(tmp_path: Path) -> None:
     limit, updates, precision, rate, factor = transformers_page.COMPARED
     cell = {"corpus": "ncbi", "limit": limit, "updates": updates, "rate": rate, "factor": factor}
+    doc = Doc(Vocab(), words=WORDS, ents=["B-PER", "O", "B-LOC", "I-LOC"])
+    bare = Doc(doc.vocab, words=WORDS)
     for name, system, seed, test, of_run in (
         ("a", "crf", 0, 80.0, precision),
         ("b", "crf", 1, 82.0, precision),
@@ -68,11 +72,16 @@ def test_the_guide_has_the_scores_of_all_seeds(tmp_path: Path) -> None:
         ("d", "psa", 0, 99.0, "fp32"),
     ):
         result = {**cell, "system": system, "seed": seed, "test": test, "precision": of_run}
+        found = [doc] * 7 if system == "crf" else [bare] * 7
+        result["units"] = pack_units([Example(d, doc) for d in found], "ents_f")
         (tmp_path / f"{name}.json").write_text(json.dumps(result), encoding="utf8")
-    assert transformers_page.summary(tmp_path)[1:] == [
+    assert [line for line in transformers_page.summary(tmp_path) if line] == [
         "| test score | CRF alone | spaCy |",
         "| --- | ---: | ---: |",
         "| NCBI disease | 81.00 ± 1.41 (2 seeds) | 70.00 |",
+        "| difference | CRF alone − spaCy |",
+        "| --- | ---: |",
+        "| NCBI disease | +10.00 (p = 0.016) |",
     ]
 
 
