@@ -141,7 +141,7 @@ def draw_lattice(lattice: Lattice, title: str = "", *, least: float = LEAST) -> 
         parts += drawn
         width = max(width, right + MARGIN)
     width = math.ceil(width)
-    bold = 'font-weight="bold" font-size="14"'
+    bold = 'font-weight="bold" font-size="14" unicode-bidi="plaintext"'  # or from right to left
     heading = one_line(title)
     room = int((width - 2 * MARGIN) / BOLD_CHARACTER)
     heading = heading if len(heading) <= room else heading[: room - 1] + "…"
