@@ -79,7 +79,7 @@ def trainings(folder: Path) -> dict[tuple[str, str], list[Result]]:
 
 
 def score(runs: list[Result]) -> str:
-    """RETURNS (str): The mean test score, with a star if it was cut short."""
+    """RETURNS (str): The mean test score, with a star if a limit of time ended a training."""
     return describe(runs) if runs else "–"
 
 
@@ -93,8 +93,8 @@ def about_accuracy(runs: list[Result]) -> str:
         "for all, the pipeline that was best on the development set, one thread of "
         f"{places}. "
     )
-    if any(run["cut"] for run in runs):
-        text += "\\*: cut short before training stopped by itself, so it may be too low. "
+    if not all(run["ended"] for run in runs):
+        text += "\\*: ended by a limit of time, not by itself, so it may be too low. "
     return text + about_toolkits([run for run in runs if run["system"] in PEERS])
 
 

@@ -57,7 +57,7 @@ def write_page(results: Sequence[Result], folder: Path) -> None:
         f"Each figure is of one training on one thread of {' or '.join(machines)}. 'Test' is the "
         "score of the pipeline that was best on the development set, the mean of the seeds, with "
         "their range in parentheses. Seconds are of processor time, without evaluation, until that "
-        "pipeline was there. A star marks trainings that were cut short."
+        "pipeline was there. A star marks trainings that a limit of time ended."
     )
     body = [*tables(results), *tried(results)]
     text = page("Recipes from little to much data", NAME, intro, body)
@@ -85,8 +85,11 @@ def summary(results: Sequence[Result]) -> list[str]:
         if "+" not in name
     ]
     about = "The mean of the seeds, with their range in parentheses where there are several."
-    if any(run["cut"] for run in results):
-        about += " A star marks trainings that were cut short of their own end."
+    if not all(run["ended"] for run in results):
+        about += (
+            " A star marks trainings that a limit of time ended, not their own early stopping, so "
+            "that more time may bring more."
+        )
     return [*table(["test score", *map(size_name, sizes)], rows), "", about, ""]
 
 
@@ -195,10 +198,11 @@ def average(runs: Sequence[Result]) -> float:
 
 
 def describe(runs: Sequence[Result]) -> str:
-    """RETURNS (str): The mean test score, and its range over several seeds."""
+    """RETURNS (str): The mean test score, its range over several seeds, and a star if a limit of
+    time ended a training."""
     found = [run["best"]["test"] for run in runs]
     spread = f" ({min(found):.1f}–{max(found):.1f})" if len(found) > 1 else ""
-    return f"{mean(found):.2f}{spread}{'*' * any(run['cut'] for run in runs)}"
+    return f"{mean(found):.2f}{spread}{'' if all(run['ended'] for run in runs) else '*'}"
 
 
 def seconds(runs: Sequence[Result]) -> str:

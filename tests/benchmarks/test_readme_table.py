@@ -24,13 +24,13 @@ def test_what_was_cut_short_or_not_measured_is_marked(tmp_path: Path) -> None:
     (tmp_path / "components.json").write_bytes((RESULTS / "components.json").read_bytes())
     known = json.loads((RESULTS / "recipes" / "wnut17-all-psa-0.json").read_text(encoding="utf8"))
     for seed, test, cut in ((0, 40.0, False), (1, 43.0, True)):
-        result = {**known, "seed": seed, "cut": cut, "best": {**known["best"], "test": test}}
+        result = {**known, "seed": seed, "ended": not cut, "best": {**known["best"], "test": test}}
         (tmp_path / "recipes" / f"{seed}.json").write_text(json.dumps(result), encoding="utf8")
     *lines, about = make_table(tmp_path)
     rows = {line.split(" | ")[0]: line for line in lines if line.startswith("| ")}
     assert rows["| `psa`"].startswith("| `psa` | 41.50 (40.0–43.0)* | – | ")
     assert rows["| flair"].count("| – ") == 2
-    assert "2 seeds" in about and "cut short" in about
+    assert "2 seeds" in about and "limit of time" in about
 
 
 def test_a_page_that_is_not_up_to_date_is_told(

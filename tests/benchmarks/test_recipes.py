@@ -149,7 +149,7 @@ def test_the_page_has_what_was_measured_and_what_was_tried(tmp_path: Path) -> No
     results = [
         result("psa", None, 51.0),
         result("psa", None, 53.0, seed=1),
-        result("psa", 20, 30.0, cut=True),
+        result("psa", 20, 30.0, ended=False),
         result("spacy", None, 40.0),
         result("psa+rate-0.001", 20, 20.0),
     ]
