@@ -26,10 +26,7 @@ SYSTEMS = {"psa": "PSA", "bilstm-crf": "BiLSTM-CRF", "crf": "CRF alone", "spacy"
 
 def write_page(folder: Path) -> None:
     """Write the table of all results in a folder."""
-    rows = grouped(
-        folder.glob("*.json"),
-        ("corpus", "limit", "updates", "precision", "system", "rate", "factor"),
-    )
+    rows = grouped(folder.glob("*.json"), FIELDS)
     lines = [
         "# On a pretrained transformer",
         "",
@@ -93,8 +90,8 @@ def summary(folder: Path) -> list[str]:
 
 
 def compare(found: dict[str, list[dict[str, Any]]], first: str, second: str) -> str:
-    """RETURNS (str): By how much a system is better than another one with the same seeds, with the
-    p-value of a randomization test."""
+    """RETURNS (str): By how much a system is better than another one with the same seeds whose
+    predictions are known, with the p-value of a randomization test."""
     pairs = [
         ({"best": b}, {"best": a})
         for a in found.get(first, [])
@@ -104,7 +101,8 @@ def compare(found: dict[str, list[dict[str, Any]]], first: str, second: str) -> 
     if not pairs:
         return "–"
     gain, p = gain_of(pairs)
-    return f"{gain} (p {'< 0.001' if p == '0.000' else f'= {p}'})"
+    seeds = f"{len(pairs)} seeds, " if len(pairs) > 1 else ""
+    return f"{gain} ({seeds}p {'< 0.001' if p == '0.000' else f'= {p}'})"
 
 
 def describe(found: Sequence[dict[str, Any]]) -> str:
