@@ -102,8 +102,10 @@ class WordLookup:
         self._characters = {c: i for i, c in enumerate(characters, start=FIRST_CHARACTER)}
         self._cache: dict[tuple[int, int], _Word] = {}
 
-    def features(self, docs: Iterable[Doc], vocab: Vocab) -> WordFeatures:
-        """Look up the words of a batch, which must have some."""
+    def features(
+        self, docs: Iterable[Doc], vocab: Vocab, *, use_vectors: bool = True
+    ) -> WordFeatures:
+        """Look up the words of a batch, which must have some, also in the vectors or not."""
         if len(self._cache) > CACHE_SIZE:
             self._cache = {}
         orths = np.concatenate([doc.to_array(ORTH) for doc in docs]).tolist()
@@ -123,7 +125,7 @@ class WordLookup:
         characters[np.arange(lengths[0]) < lengths[:, None]] = np.fromiter(
             chain.from_iterable([word.characters for word in words]), np.int64
         )
-        known_keys = _known_keys(vocab.vectors)
+        known_keys = _known_keys(vocab.vectors) if use_vectors else ()
         rows, vector_keys = zip(*(word.find(known_keys) for word in words), strict=True)
         return WordFeatures(
             rows=np.array(rows, dtype=np.int64),

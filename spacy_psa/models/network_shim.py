@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -133,10 +133,11 @@ class NetworkShim(PyTorchShim):
                 output = self.network(*inputs.args, **inputs.kwargs)
         finally:
             self.network.eval()
-        if self._half is not torch.float16:  # the only type whose gradients are scaled
-            return output, torch.autograd.backward
-        given = (x for x in inputs.args if isinstance(x, Tensor) and x.requires_grad)
-        return output, partial(self.scaler.backward, [*self.network.parameters(), *given])
+        backward: Callable[..., None] = torch.autograd.backward
+        if self._half is torch.float16:  # the only type whose gradients are scaled
+            given = (x for x in inputs.args if isinstance(x, Tensor) and x.requires_grad)
+            backward = partial(self.scaler.backward, [*self.network.parameters(), *given])
+        return output, partial(_backward, backward)
 
     def _in_mixed_precision(self) -> contextlib.AbstractContextManager:
         if self._half is None:
@@ -231,6 +232,16 @@ class NetworkShim(PyTorchShim):
         self.cfg, self.precision = config, precision
         self._model = network.to(get_torch_default_device()).eval()
         return self
+
+
+def _backward(
+    backward: Callable[..., None], outputs: Sequence[Tensor], gradients: Sequence[Tensor]
+) -> None:
+    """Backpropagate from the outputs that depend on what is trained: parameters may be frozen, by
+    `requires_grad_(False)`."""
+    pairs = [(o, g) for o, g in zip(outputs, gradients, strict=True) if o.requires_grad]
+    if pairs:
+        backward(*map(list, zip(*pairs, strict=True)))
 
 
 def networks(model: Model) -> Iterator[NetworkShim]:

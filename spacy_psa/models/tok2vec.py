@@ -245,7 +245,7 @@ def _shim(model: Tok2Vec) -> WordCharacterShim:
 def init(model: Tok2Vec, X: list[Doc] | None = None, Y: Any = None) -> Tok2Vec:
     """Initialize the layer from a sample of documents, unless `observe` has been called."""
     shim = _shim(model)
-    if network_of(shim) is None and X:
+    if X and (network_of(shim) is None or shim.words_from == "sample"):
         warn(Warnings.W201.format(n_docs=len(X)))
         observe(model, X)
         shim.words_from = "sample"
@@ -281,17 +281,14 @@ def _arguments(shim: WordCharacterShim, docs: list[Doc]) -> tuple[Any, ...]:
     found = vectors.shape[1] if vectors.shape[0] else 0
     if shim.cfg["has_vectors"] and found != network.words.width:
         raise ValueError(Errors.P207.format(width=network.words.width, found=found))
-    features = shim.lookup.features(docs, vocab)
+    # Vectors added after training are unknown to the model, so they are not used.
+    features = shim.lookup.features(docs, vocab, use_vectors=shim.cfg["has_vectors"])
     device = network.words.weight.device
     fixed = None
-    if features.vector_keys and shim.cfg["has_vectors"]:
+    if features.vector_keys:
         fixed = xp2torch(read_vectors(features.vector_keys, vectors), device=device)
-    rows = torch.from_numpy(features.rows)
-    if fixed is None:
-        # Vectors added after training are unknown to the model, so they are not used.
-        rows = rows.clamp(min=UNKNOWN_ROW)
     return (
-        rows.to(device),
+        torch.from_numpy(features.rows).to(device),
         fixed,
         torch.from_numpy(features.characters).to(device),
         torch.from_numpy(features.lengths),

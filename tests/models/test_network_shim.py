@@ -100,6 +100,22 @@ def test_updates_in_place(make) -> None:
         assert torch.equal(parameter, before[name]) == (name == "unused")
 
 
+@pytest.mark.parametrize("mixed_precision", [None, "fp16"])
+def test_frozen_parameters_stay_as_they_are(mixed_precision: str | None) -> None:
+    shim = NetworkShim(Network, mixed_precision=mixed_precision)
+    network = shim.build(width=4, depth=2)
+    network.layers.requires_grad_(False)
+    backpropagate(shim)
+    shim.finish_update(SGD(0.1))
+    assert network.scale.item() != 1.0
+    assert network.layers[0].weight.grad is None
+    network.requires_grad_(False)
+    before = network.scale.item()
+    backpropagate(shim)
+    shim.finish_update(SGD(0.1))
+    assert network.scale.item() == before
+
+
 def test_updates_where_the_optimizer_gives_another_array() -> None:
     shim = make_shim()
     place = shim.network.scale.data_ptr()

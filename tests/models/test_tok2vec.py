@@ -178,6 +178,17 @@ def test_initialized_from_a_sample_it_warns() -> None:
     assert model.predict(make_docs())[0].shape == (3, 9)
 
 
+def test_initialized_again_from_a_sample_it_starts_anew() -> None:
+    model = make_model()
+    with pytest.warns(UserWarning, match=r"W201.*2 documents"):
+        model.initialize(X=make_docs())
+    loaded = make_model().from_bytes(model.to_bytes())
+    for again in (model, loaded):
+        with pytest.warns(UserWarning, match=r"W201.*1 documents"):
+            again.initialize(X=make_docs()[:1])
+        assert again.shims[0].cfg["words"] == ["Ann", "Bob", "saw"]
+
+
 def test_initialized_after_observing_it_keeps_what_it_knows() -> None:
     model = observed(make_docs())
     with warnings.catch_warnings():

@@ -73,7 +73,10 @@ def condition(
     if bias is None:
         return potentials
     added = torch.from_numpy(bias).to(potentials.emissions)
-    return replace(potentials, emissions=potentials.emissions + added)
+    scores = potentials.emissions + added
+    # Only labels may be left that were added after training, which have no scores yet
+    unscored = scores.isneginf().all(dim=1, keepdim=True)
+    return replace(potentials, emissions=torch.where(unscored, added, scores))
 
 
 def _apply_rules(

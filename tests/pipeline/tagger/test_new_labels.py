@@ -16,6 +16,7 @@ from spacy.training import Example
 from spacy.util import fix_random_seed
 from thinc.api import Model, Optimizer
 
+from spacy_psa.annotation.rules import REQUIRED, Rule
 from spacy_psa.models.growth import grow
 from spacy_psa.models.network_shim import reduce_pipeline
 from spacy_psa.training.optimizers import create_adadelta, create_sgd
@@ -141,6 +142,29 @@ def test_a_new_label_changes_nothing_for_any_target(target: str) -> None:
     assert len(tagger.tags) == n_before + (4 if target in ("ents", "spans") else 1)
     assert [annotation(doc) for doc in nlp.pipe(make_docs(nlp))] == before
     assert tagger.entropy(make_docs(nlp)) is not None
+
+
+@pytest.mark.parametrize("how", ["annotation", "rule"])
+def test_a_label_that_is_not_trained_yet_can_be_given(target: str, how: str) -> None:
+    nlp = trained_nlp(target)
+    tagger, label = tagger_of(nlp), NEW[target]
+    tagger.add_label(label)
+    given, expected = make_docs(nlp)[:2]
+    if how == "rule":
+        tagger.rules = lambda doc: [Rule(1, 2, label, REQUIRED)] if doc is given else []
+    else:
+        n = tagger.tags.index(f"S-{label}" if tagger.target.has_spans else label)
+        own: list[str | None] = [None] * len(given)
+        own[1] = tagger.tags[n]
+        tagger.target.annotate(given, own, overwrite=False)
+    column = tagger.marginal_labels.index(label)
+    found, other = tagger.marginals([given, expected])
+    assert found[1, column] == pytest.approx(1.0)
+    assert found[[0, 2], column].tolist() == [0.0, 0.0]
+    np.testing.assert_allclose(found.sum(1), 1.0, rtol=1e-5)
+    np.testing.assert_array_equal(other[:, column], 0.0)
+    tagger(given)
+    assert label in list(tagger.target.labels_of(given))
 
 
 def test_the_first_training_step_hardly_changes_what_was_known(target: str) -> None:

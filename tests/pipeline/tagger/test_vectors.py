@@ -195,6 +195,16 @@ def test_vectors_that_come_after_training_are_not_used() -> None:
     np.testing.assert_array_equal(embed(nlp, "rome"), before)
 
 
+def test_vectors_that_come_after_training_do_not_hide_the_row_of_a_number() -> None:
+    nlp = make_nlp(model=tiny_model(tok2vec__width=WIDTH, tok2vec__digits="zero"))
+    example = Example.from_dict(Doc(nlp.vocab, words=["1984"]), {"tags": ["CD"]})
+    nlp.initialize(lambda: [example])
+    before = embed(nlp, "1776")
+    assert before.tolist() == network(nlp).words.weight[1].tolist()
+    nlp.vocab.set_vector("1776", vector("1776"))
+    np.testing.assert_array_equal(embed(nlp, "1776"), before)
+
+
 def test_a_table_of_another_width_than_configured_is_an_error() -> None:
     with pytest.raises(ValueError, match=rf"P206.*7 wide.*{WIDTH}"):
         nlp_with_vectors(tok2vec__width=7)
