@@ -166,9 +166,11 @@ def test_a_backward_pass_that_fails_leaves_what_was_there() -> None:
 
 
 def test_nothing_is_scaled_but_float16() -> None:
-    for setting in (None, "bf16"):
-        output, backward = make_shim(setting).begin_update(ArgsKwargs((vectors(),), {}))
-        assert backward is torch.autograd.backward
+    for setting in (None, "bf16", "fp16"):
+        shim = make_shim(setting)
+        output, backward = shim.begin_update(ArgsKwargs((vectors(),), {}))
+        backward([output], [torch.ones_like(output)])
+        assert shim.scaler.has_scaled == (setting == "fp16")
         assert output.dtype == torch.float32
 
 
