@@ -7,6 +7,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,7 +79,8 @@ def _read_docbin(path: Path, nlp: Language) -> Iterator[tuple[Doc, Record]]:
 
 
 def _read_standard_input(path: Path, nlp: Language) -> Iterator[tuple[Doc, Record]]:
-    for number, line in enumerate(typer.get_binary_stream("stdin"), 1):
+    lines = chain.from_iterable(map(bytes.splitlines, typer.get_binary_stream("stdin")))
+    for number, line in enumerate(lines, 1):
         try:
             text = line.decode("utf8")
         except UnicodeDecodeError as err:

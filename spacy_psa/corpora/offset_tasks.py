@@ -6,6 +6,7 @@ https://labelstud.io/guide/export, which describe what these tools write.
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,18 @@ from .problems import Problems
 Record = dict[str, Any]
 _SNIFFED_BYTES = 1 << 16
 _SPACE = re.compile(r"\s*")
-_DECODER = json.JSONDecoder()
+
+
+def unique_keys(pairs: list[tuple[str, Any]]) -> Record:
+    """Make an object of its keys and values. Python would keep the last of two same keys."""
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        key, _ = Counter(key for key, _ in pairs).most_common(1)[0]
+        raise ValueError(f'the key "{key}" occurs twice')
+    return record
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=unique_keys)
 
 
 def read_records(path: Path) -> Iterator[tuple[int, Record]]:
@@ -54,7 +66,7 @@ def _line_items(path: Path) -> Iterator[tuple[int, Any]]:
     for number, line in read_lines(path):
         if line.strip():
             try:
-                yield number, json.loads(line)
+                yield number, _DECODER.decode(line)
             except (ValueError, RecursionError) as err:
                 raise malformed(path, number, f"this is not valid JSON ({err})") from err
 

@@ -12,6 +12,7 @@ from typing import Any
 from spacy.tokens import DocBin
 from spacy.vocab import Vocab
 
+from ..corpora.offset_tasks import unique_keys
 from ..corpora.unpacking import check_zlib
 from ..errors import Errors
 from ..messages import garbage_collection
@@ -24,6 +25,8 @@ MAX_CHARACTERS = 1 << 20
 N_CHECKED = 100
 _READ = 1 << 20
 _BOM = b"\xef\xbb\xbf"
+# Python writes and reads NaN and Infinity, which are not JSON
+_DECODER = json.JSONDecoder(object_pairs_hook=unique_keys, parse_constant=lambda name: None)
 Words = tuple[list[str], list[bool]]
 
 
@@ -157,7 +160,7 @@ def _json_lines(part: Part, column: str) -> Iterator[Record | Failure]:
         if not text.strip():
             continue
         try:
-            record = json.loads(text)
+            record = _DECODER.decode(text)
             if not isinstance(record, dict):
                 raise ValueError("this is not an object")
             content = record.pop(column, None)
@@ -167,7 +170,7 @@ def _json_lines(part: Part, column: str) -> Iterator[Record | Failure]:
                 name = str(record.pop("id"))
             if isinstance(record.get("source"), str):
                 source = record.pop("source")
-            meta = json.dumps(record, ensure_ascii=False) if record else None
+            meta = json.dumps(record, ensure_ascii=False, allow_nan=False) if record else None
             # JSON can express an unpaired surrogate, which UTF-8 cannot
             f"{content}{meta}{name}".encode()
         except (ValueError, RecursionError) as error:
@@ -242,7 +245,7 @@ def _decoded(part: Part, name: str, line: bytes | None) -> str | Failure:
 
 def _lines(part: Part) -> Iterator[tuple[str, bytes | None]]:
     """The lines that begin in a part, with the byte at which they do; None for one that is too
-    long."""
+    long. They end with a line feed, a carriage return or both."""
     with part.source.open() as file:
         at = max(0, part.start - 1)
         if at:
@@ -251,17 +254,19 @@ def _lines(part: Part) -> Iterator[tuple[str, bytes | None]]:
         inside = part.start > 0
         rest = b""
         while block := file.read(_READ):
-            *lines, rest = (rest + block).split(b"\n")
+            *lines, rest = (rest + block).splitlines(keepends=True)
+            if rest.endswith(b"\n"):  # a carriage return may be the first half of a line end
+                lines, rest = [*lines, rest], b""
             for line in lines:
                 if not inside:
-                    yield f"{part.source.name}:{at}", line.removesuffix(b"\r")
+                    yield f"{part.source.name}:{at}", line.rstrip(b"\r\n")
                 inside = False
-                at += len(line) + 1
+                at += len(line)
                 if at >= part.stop:
                     return
-            if len(rest) > MAX_BYTES:
+            if len(rest) > MAX_BYTES and not rest.endswith(b"\r"):
                 if not inside:
                     yield f"{part.source.name}:{at}", None
                 inside, at, rest = True, at + len(rest), b""
         if rest and not inside:
-            yield f"{part.source.name}:{at}", rest.removesuffix(b"\r")
+            yield f"{part.source.name}:{at}", rest.rstrip(b"\r")

@@ -185,9 +185,9 @@ def test_docbins_keep_their_tokens_and_nothing_else(tmp_path: Path, model: Path)
 
 def test_standard_input(model: Path) -> None:
     words = ["psa", "annotate", str(model), "-"]
-    result = CliRunner().invoke(app, words, input="Ann saw Bob .\n\nBerlin\n")
+    result = CliRunner().invoke(app, words, input="Ann saw Bob .\n\rBerlin\rUlm\r\n")
     found = [json.loads(line) for line in result.output.splitlines()]
-    assert [task["text"] for task in found] == ["Ann saw Bob .", "Berlin"]
+    assert [task["text"] for task in found] == ["Ann saw Bob .", "Berlin", "Ulm"]
     result = CliRunner().invoke(app, words, input=b"Ann\n\xff\n")
     assert result.exit_code == 1
     assert "[P113]" in result.output and "standard input" in result.output

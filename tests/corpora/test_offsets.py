@@ -412,6 +412,8 @@ def test_the_key_of_the_text_can_be_another(read: Read) -> None:
         ('{"text": "a", "spans": []}\n{"text": "b"', r"P352.*line 2: this is not valid JSON"),
         ('{"text": "a", "spans": []}\n\n7', "P352.*line 3: this is not an object, but 7"),
         ('{"text": "\\ud800", "spans": []}', "P352.*line 1: there is an unpaired surrogate"),
+        ('{"text": "a", "spans": [], "spans": []}', 'P352.*line 1: .*the key "spans" occurs twice'),
+        ('[{"text": "a",\n "text": "b", "spans": []}]', 'P352.*the key "text" occurs twice'),
         ('[{"text": "a",\n "spans": []},\n{"text" "b"}]', "P352.*line 3: this is not valid JSON"),
         ('[{"text": "a", "spans": []}\n {"text": "b"}]', "P352.*line 2: .*expected , or ]"),
         ('[{"text": "a", "spans": []}]\nx', "P352.*line 2: .*text after the end"),

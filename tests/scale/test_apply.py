@@ -17,7 +17,7 @@ from spacy.language import Language
 from spacy.tokens import DocBin
 
 import spacy_psa
-from spacy_psa.scale import annotating
+from spacy_psa.scale import annotating, reading
 
 from .conftest import SENTENCES, failures_of, gzipped, rows_of, shards_of
 
@@ -39,6 +39,22 @@ def test_each_line_is_annotated_once_however_the_file_is_divided(
     for row, doc in zip(rows, nlp.pipe(SENTENCES), strict=True):
         assert [token.get("tag") for token in row["tokens"]] == [t.tag_ for t in doc]
         assert [row["text"][t["start"] : t["end"]] for t in row["tokens"]] == [t.text for t in doc]
+
+
+@pytest.mark.parametrize("block_size", [1, 2, 3, 1 << 20])
+@pytest.mark.parametrize("at_once", [1, 2, 1 << 20])
+def test_lines_end_as_in_all_systems(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_size: int, at_once: int
+) -> None:
+    monkeypatch.setattr(reading, "_READ", at_once)
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"a\rbb\r\nc\n\r\rd\r\r\ne\r")
+    spacy_psa.apply(
+        spacy.blank("xx"), path, tmp_path / "out", format="jsonl", block_size=block_size
+    )
+    rows = rows_of(tmp_path / "out")
+    assert [row["text"] for row in rows] == ["a", "bb", "c", "d", "e"]
+    assert [row["id"] for row in rows] == [f"{path}:{at}" for at in (0, 2, 6, 10, 14)]
 
 
 def test_batches_are_of_similar_length(
@@ -176,15 +192,16 @@ def test_documents_that_fail_are_set_apart_with_their_reason(model: Path, tmp_pa
     lines = [b"Ann ran", b"a bad one", *utf16.split(b"\n"), b"x" * 61, b"Bob ran"]
     path = tmp_path / "a.txt"
     path.write_bytes(b"\n".join(lines))
-    records = ['{"text": 1}', "[1]", "{", '{"text": "\\ud800"}', '{"text": "Ann saw Bob"}']
+    records = ['{"text": 1}', "[1]", "{", '{"text": "\\ud800"}', '{"text": "x", "text": "y"}']
+    records += ['{"text": "x", "n": 1e999}', '{"text": "Ann saw Bob"}']
     (tmp_path / "b.jsonl").write_text("\n".join(records), encoding="utf8")
     out = tmp_path / "out"
     found = spacy_psa.apply(nlp, [path, tmp_path / "b.jsonl"], out, format="jsonl")
     assert [row["text"] for row in rows_of(out)] == ["Ann ran", "Bob ran", "Ann saw Bob"]
     errors = failures_of(out)
-    assert (found.documents, found.failed) == (3, len(errors)) == (3, 8)
+    assert (found.documents, found.failed) == (3, len(errors)) == (3, 10)
     reasons = ["UTF-8", "NUL", "this is bad", "E088"]
-    reasons += ["no text", "not an object", "JSON", "surrogates"]
+    reasons += ["no text", "not an object", "JSON", "surrogates", "occurs twice", "Out of range"]
     for reason, error in zip(reasons, errors, strict=True):
         assert reason in error["error"]
     assert [base64.b64decode(e["bytes"]) for e in errors if "bytes" in e] == utf16.split(b"\n")
@@ -409,6 +426,14 @@ def test_json_has_no_nan(nlp: Language, tmp_path: Path) -> None:
     spacy_psa.apply(nlp, path, tmp_path / "out", format="jsonl")
     (row,) = rows_of(tmp_path / "out")
     assert "score" not in row and row["scores"] == [0.5, None]
+
+
+def test_what_comes_with_a_text_has_no_nan(nlp: Language, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "Ann ran", "n": NaN, "m": [-Infinity, 1.5], "o": null}\n')
+    spacy_psa.apply(nlp, path, tmp_path / "out", format="jsonl")
+    (row,) = rows_of(tmp_path / "out")
+    assert row["meta"] == '{"n": null, "m": [null, 1.5], "o": null}'
 
 
 def test_docs_have_no_nan_in_what_they_keep_of_a_table(nlp: Language, tmp_path: Path) -> None:
