@@ -187,7 +187,8 @@ class Layout:
         if tag in ("O", "o", "", "."):
             return tag.upper()
         if not self.prefixes:
-            return f"I-{tag}"
+            # A placeholder beside labels is reported, as it is among tags with prefixes
+            return tag if tag in PLACEHOLDERS else f"I-{tag}"
         if self.label and _BARE.fullmatch(tag):
             return f"{tag.upper()}-{self.label}"
         return tag[0].upper() + tag[1:] if _LOWER_CASE.fullmatch(tag) else tag

@@ -190,6 +190,15 @@ def test_tags_can_be_written_in_other_ways(write, text, options):
     assert (sentence.words, sentence.ents) == (["A", "B", "C"], [(0, 2, "x")])
 
 
+@pytest.mark.parametrize("placeholder", ["_", "-", "-X-", "*"])
+def test_placeholders_beside_labels_without_prefixes_are_no_labels(write, placeholder):
+    path = write(f"A x\nB {placeholder}\nC {placeholder}\n\nD {placeholder}\n")
+    with pytest.raises(ValueError, match=r"P116.*line 2"):
+        list(read_iob(path, prefixes=False))
+    one, two = read_iob(path, prefixes=False, problems=Problems(lenient=True))
+    assert (one.ents, two.ents) == ([(0, 1, "x")], None)
+
+
 @pytest.mark.parametrize(
     "text,way_out",
     [
