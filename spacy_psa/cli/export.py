@@ -16,6 +16,8 @@ from ._outputs import check_files
 from ._util import DATA, atomic_path, is_stdout, messages, psa_cli, user_errors
 
 if TYPE_CHECKING:
+    from spacy.tokens import Doc
+
     from ..corpora.problems import Problems
 
 
@@ -146,12 +148,14 @@ def export(
     paths = [output_path.with_name(output_path.name + ending) for ending in writer.endings]
     check_files(paths, [input_path])
     docs = docs_of(read_docbin(input_path), input_path, Vocab())
+    found = problems or Problems()
     n_sentences = 0
 
     def counted() -> Iterator[Sentence]:
         nonlocal n_sentences
-        sentences = make_sentences(docs, chunks_key=chunks_key)
-        for sentence in leave_out_blanks(sentences, problems or Problems()):
+        known = _note_unknown(docs, found) if writer.has_ents else docs
+        sentences = make_sentences(known, chunks_key=chunks_key)
+        for sentence in leave_out_blanks(sentences, found):
             n_sentences += 1
             yield sentence
 
@@ -166,3 +170,15 @@ def export(
             for file_, text in zip(files, texts, strict=True):
                 file_.write(text)
     return n_sentences, paths
+
+
+def _note_unknown(docs: "Iterator[Doc]", problems: "Problems") -> "Iterator[Doc]":
+    """Note tokens that may be in an entity or not, of which columns cannot say so."""
+    from spacy.attrs import ENT_IOB
+
+    for doc in docs:
+        if doc.has_annotation("ENT_IOB"):
+            n = int((doc.to_array(ENT_IOB) == 0).sum())
+            if n:
+                problems.note("tokens whose entities are unknown, written as outside of any", n)
+        yield doc

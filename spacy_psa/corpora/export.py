@@ -1,7 +1,8 @@
 """Write sentences in the published formats.
 
-Missing annotation is written as the format's placeholder: `_` in CoNLL-U, `O` for spans in
-CoNLL-2000, CoNLL-2003 and IOB, `*` for spans in brackets, `-` for everything else.
+Missing annotation is written as the format's placeholder: `_` in CoNLL-U, and for the parts of
+speech of CoNLL-2000 and CoNLL-2003, where `-` could be one; `O` for spans in these two and IOB; `*`
+for spans in brackets; `-` for everything else.
 """
 
 import re
@@ -17,7 +18,7 @@ from .conll2012 import NOT_GIVEN, PART_SEPARATOR, UNKNOWN
 from .sentence import Sentence
 
 DOCUMENT_BOUNDARY = "-DOCSTART-"
-# Separators of columns and lines, which a column cannot contain.
+# Separators of columns and lines, which a column cannot contain, nor NUL.
 _WHITE = re.compile(r"[ \t\n\v\f\r\0]")
 _WHITE_CONLLU = re.compile(r"[\t\n\r\0]")
 
@@ -30,11 +31,13 @@ class Writer:
     write (Callable): Takes sentences and the name of a label scheme. Yields the text of each
         sentence, including any document boundaries, as one string per file.
     endings (Tuple[str, ...]): The suffix of the output name, for each file.
+    has_ents (bool): Whether it writes entities.
     """
 
     name: str
     write: Callable[[Iterable[Sentence], str], Iterator[tuple[str, ...]]]
     endings: tuple[str, ...] = ("",)
+    has_ents: bool = True
 
 
 def get_writer(name: str) -> Writer:
@@ -46,7 +49,7 @@ def get_writer(name: str) -> Writer:
 def write_conll2000(sentences: Iterable[Sentence], scheme: str = "BIO") -> Iterator[tuple[str]]:
     """Write word, part of speech and chunk, separated by spaces."""
     for sentence in sentences:
-        tags = _filled(sentence.tags, len(sentence.words), UNKNOWN)
+        tags = _filled(sentence.tags, len(sentence.words), NOT_GIVEN)
         columns = [sentence.words, tags, _encoded(sentence.chunks, sentence, "conll2000", scheme)]
         yield (_block(sentence, columns, "conll2000", " "),)
 
@@ -58,7 +61,7 @@ def write_conll2003(sentences: Iterable[Sentence], scheme: str = "BIO") -> Itera
         boundary = f"{DOCUMENT_BOUNDARY} -X- O O\n\n" if sentence.starts_document else ""
         columns = [
             sentence.words,
-            _filled(sentence.tags, len(sentence.words), UNKNOWN),
+            _filled(sentence.tags, len(sentence.words), NOT_GIVEN),
             _encoded(sentence.chunks, sentence, "conll2003", scheme),
             _encoded(sentence.ents, sentence, "conll2003", scheme),
         ]
@@ -201,7 +204,7 @@ def _block(
             continue
         for cell in column:
             if not cell or white.search(cell):
-                problem = f"{cell!r} is empty or contains whitespace, which separates columns"
+                problem = f"{cell!r} is empty, or has NUL, or whitespace, which separates columns"
                 raise _failing(sentence, form)(problem)
     lines = [separator.join(row) + "\n" for row in zip(*columns, strict=True)]
     return "".join(lines) + "\n"
@@ -244,11 +247,11 @@ def _failing(sentence: Sentence, form: str) -> Callable[[str], ValueError]:
 WRITERS: dict[str, Writer] = {
     writer.name: writer
     for writer in (
-        Writer("conll2000", write_conll2000),
+        Writer("conll2000", write_conll2000, has_ents=False),
         Writer("conll2003", write_conll2003),
         Writer("iob", write_iob),
         Writer("conllu", write_conllu),
-        Writer("conll2005", write_conll2005, (".words", ".props")),
+        Writer("conll2005", write_conll2005, (".words", ".props"), has_ents=False),
         Writer("conll2012", write_conll2012),
     )
 }

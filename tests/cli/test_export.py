@@ -83,6 +83,16 @@ def test_tokens_of_white_space_are_left_out_counted_and_named(tmp_path, docs_pat
     assert "spans of white space, left out: 1" in text
 
 
+def test_tokens_that_may_be_in_an_entity_are_counted(tmp_path, docs_path):
+    ents = [(0, 1, "PER"), (1, 2, ""), (2, 3, "")]
+    DocBin(docs=make_docs(Vocab(), [Sentence(["Ann", "met", "Bob"], ents=ents)])).to_disk(docs_path)
+    result = run(docs_path, "-o", tmp_path / "a", "-f", "iob")
+    assert (tmp_path / "a").read_text() == "Ann\tB-PER\nmet\tO\nBob\tO\n\n"
+    told = "tokens whose entities are unknown, written as outside of any: 2"
+    assert told in " ".join(result.output.split())
+    assert "unknown" not in run(docs_path, "-o", tmp_path / "b", "-f", "conll2000").output
+
+
 @pytest.mark.parametrize(
     "options,code",
     [(("-f", "ptb"), "P100"), (("-f", "iob", "-s", "XYZ"), "P100")],

@@ -161,8 +161,8 @@ def test_conllu_gives_back_any_features_and_spaces(sents):
 @pytest.mark.parametrize(
     "form,expected",
     [
-        ("conll2000", ["a - O\nb - O\n\n"]),
-        ("conll2003", ["a - O O\nb - O O\n\n"]),
+        ("conll2000", ["a _ O\nb _ O\n\n"]),
+        ("conll2003", ["a _ O O\nb _ O O\n\n"]),
         ("iob", ["a\tO\nb\tO\n\n"]),
         ("conllu", ["1\ta" + "\t_" * 8 + "\n2\tb" + "\t_" * 8 + "\n\n"]),
         ("conll2005", ["a\nb\n\n", "-\n-\n\n"]),
@@ -175,6 +175,13 @@ def test_what_a_doc_lacks_is_the_mark_for_nothing(form, expected):
     assert list(texts) == (["".join(expected) + "\n"] if form == "conll2012" else expected)
 
 
+@pytest.mark.parametrize("form", ["conll2000", "conll2003"])
+def test_parts_of_speech_that_are_missing_are_no_tags_of_what_is_exported(form):
+    sents = [Sentence(["a", "-"]), Sentence(["b", "-"], tags=["", "-"])]
+    back = read_back(through_docs(sents), form)
+    assert [sentence.tags for sentence in back] == [None, ["", "-"]]
+
+
 def test_iob_has_the_chunks_where_there_are_no_entities():
     sentence = Sentence(["a", "b"], chunks=[(0, 2, "NP")])
     assert list(WRITERS["iob"].write([sentence], "BIOES")) == [("a\tB-NP\nb\tE-NP\n\n",)]
@@ -183,7 +190,7 @@ def test_iob_has_the_chunks_where_there_are_no_entities():
 def test_document_boundaries_are_written_at_the_start_of_each():
     sents = [Sentence(["a"], starts_document=True), Sentence(["b"])]
     texts = [text for (text,) in WRITERS["conll2003"].write(through_docs(sents), "BIO")]
-    assert texts == ["-DOCSTART- -X- O O\n\na - O O\n\n", "b - O O\n\n"]
+    assert texts == ["-DOCSTART- -X- O O\n\na _ O O\n\n", "b _ O O\n\n"]
 
 
 @pytest.mark.parametrize("form", ["conll2005", "conll2012"])
@@ -226,6 +233,12 @@ def test_overlapping_spans_are_errors_that_name_the_sentence(form):
 def test_words_with_white_space_are_errors_where_it_parts_columns(form):
     with pytest.raises(ValueError, match=r"P165.*whitespace"):
         list(WRITERS[form].write([Sentence(["1 000"])], "BIO"))
+
+
+@pytest.mark.parametrize("form", WRITERS)
+def test_words_with_nul_are_errors_that_name_it(form):
+    with pytest.raises(ValueError, match=r"P165.*'a\\x00' .*NUL"):
+        list(WRITERS[form].write([Sentence(["a\0"])], "BIO"))
 
 
 def test_words_with_blanks_have_a_place_in_conllu():
