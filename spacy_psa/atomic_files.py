@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from hashlib import blake2s
 from pathlib import Path
 
 from .disk import sync
@@ -28,6 +29,7 @@ STREAM = re.compile(r"/dev/(stdout|stderr|fd/.*)|/proc/.*")
 DESCRIPTOR = re.compile(r"/dev/(stdout|stderr|fd/\d+)|/proc/self/fd/\d+")
 STANDARD = {"stdout": 1, "stderr": 2}
 LEFT_OVER_AFTER = 60.0
+MOST_BYTES = 200
 
 
 @contextmanager
@@ -212,18 +214,27 @@ def _remove(path: Path) -> None:
 
 def _temporary(path: Path) -> Path:
     # In the same folder, because a move is atomic only within a file system
-    return path.with_name(f".{path.name[:200]}.{os.getpid()}.tmp")
+    return path.with_name(f".{_short(path.name)}.{os.getpid()}.tmp")
 
 
 def _old(path: Path) -> Path:
-    return path.with_name(f".{path.name[:200]}.old")
+    return path.with_name(f".{_short(path.name)}.old")
+
+
+def _short(name: str) -> str:
+    """A name to which more can be added, up to the 255 bytes that systems allow, and which no other
+    long name has."""
+    data = os.fsencode(name)
+    if len(data) <= MOST_BYTES:
+        return name
+    return f"{name[: MOST_BYTES // 4]}-{blake2s(data, digest_size=8).hexdigest()}"
 
 
 def _remove_left_over(path: Path, after: float) -> None:
     """Remove temporary files left behind by processes that have ended, or by an earlier process
     with this one's ID.
     """
-    pattern = re.compile(rf"\.{re.escape(path.name[:200])}\.(\d+)\.tmp")
+    pattern = re.compile(rf"\.{re.escape(_short(path.name))}\.(\d+)\.tmp")
     for name in os.listdir(path.parent):
         match = pattern.fullmatch(name)
         if match is None or _runs(int(match[1])):

@@ -274,6 +274,21 @@ def test_a_link_stays_a_link_and_permissions_stay(tmp_path: Path) -> None:
     assert stat.S_IMODE(target.stat().st_mode) == 0o640
 
 
+@pytest.mark.parametrize("letter", ["a", "漢"])
+def test_long_names_that_begin_alike_are_kept_apart(tmp_path: Path, letter: str) -> None:
+    start = letter * (240 // len(letter.encode()))
+    one, other = tmp_path / f"{start}.words", tmp_path / f"{start}.props"
+    with atomic_path(one) as first, atomic_path(other) as second:
+        first.write_text("one")
+        second.write_text("other")
+    assert (one.read_text(), other.read_text()) == ("one", "other")
+    for content in ("old", "new"):
+        with atomic_folder(tmp_path / start) as folder:
+            folder.mkdir()
+            (folder / "a").write_text(content)
+    assert (tmp_path / start / "a").read_text() == "new" and len(os.listdir(tmp_path)) == 3
+
+
 def test_a_file_in_the_place_of_a_folder_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "model").write_text("a file", encoding="utf8")
     with (
