@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 SCALE = 2.0  # PNG pixels per SVG pixel, for sharp text on paper and screens
 MOST_PIXELS = 64_000_000  # with 4 bytes each in memory
 _XLINK = ' xmlns:xlink="http://www.w3.org/1999/xlink"'  # never used
-_ID = re.compile(r'(\bid="|url\(#)')
+_ID = re.compile(r'(<\w+ id="|="url\(#)')
+# The properties of all objects in JavaScript, which Vega takes for something of its own
+_PROPERTIES = re.compile(
+    r'(?<=")(constructor|hasOwnProperty|isPrototypeOf|propertyIsEnumerable|to(Locale)?String|valueOf'
+    r'|__proto__|__(define|lookup)[GS]etter__)(?=\\?")'
+)
+_JOINER = "\u2060"  # has no width, and makes them other words
 
 
 def check_plots(path: Path) -> None:
@@ -38,8 +44,10 @@ def to_svg(chart: altair.TopLevelMixin, title: str) -> str:
 
     # vl-convert aborts the process at characters such as NUL.
     spec = json.dumps(_printable(chart.to_dict()))
+    spec = _PROPERTIES.sub(r"\g<0>\\u2060", spec)
     own = blake2s(spec.encode("ascii"), digest_size=6).hexdigest()
     svg = _ID.sub(rf"\g<1>{own}-", vegalite_to_svg(spec)).replace(_XLINK, "", 1)
+    svg = svg.replace(_JOINER, "")
     return svg.replace(">", f"><title>{escape(title)}</title>", 1) + "\n"
 
 

@@ -40,6 +40,13 @@ def test_identifiers_of_different_images_differ() -> None:
     assert all(set(re.findall(r"url\(#([^)]+)\)", image)) <= first | second for image in images)
 
 
+@pytest.mark.parametrize("name", ["constructor", "toString", "__proto__", "url(#a)", 'id="a"'])
+def test_names_that_mean_something_in_images_stand_as_they_are(name: str) -> None:
+    bars = texts(bar_plot({name: {name: 1.0, "z": 2.0}}, name, "n"))
+    cells = texts(heat_map([[1.0, 2.0]], [name], ["c", name], "x", "y", name))
+    assert (bars.count(name), cells.count(name)) == (3, 3)
+
+
 def test_characters_that_xml_cannot_have_are_made_visible() -> None:
     image = bar_plot({"a\x1b[1m\udc80": {"x\x00": 1.0}}, "x\x07", r"y\x00", "\ufffe")
     root = ElementTree.fromstring(image)
