@@ -116,9 +116,9 @@ def about_speed(speeds: dict[str, Any]) -> str:
     machine = speeds["machine"]
     return (
         "[Speed](benchmarks/results/components.md): sentences per second relative to spaCy's "
-        f"`{PEER}` with the network of `add_pipe`, which is smaller and faster than that of "
-        "`--optimize accuracy`, whose accuracy the table has; in training with batches of 32, in "
-        "tagging with `nlp.pipe` and one by one; "
+        f"`{PEER}`, in training (batches of 32), in tagging with `nlp.pipe`, and one by one. "
+        f"`{PEER}` has the network of `add_pipe` here; its accuracy in the table is that of "
+        "`--optimize accuracy`, a larger and slower one. "
         f"BiLSTMs of {speeds['hidden']} units (twice the recipe's) on CoNLL-2000 chunks; "
         f"{machine['processor']}, {machine['threads']} threads, PyTorch {machine['torch']}, spaCy "
         f"{machine['spacy']}, stanza {machine['stanza']}, flair {machine['flair']}, commit "

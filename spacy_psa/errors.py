@@ -261,7 +261,8 @@ class Errors(metaclass=_Coded):
     )
     P128 = (
         "{path} has no known scores. Expected a JSON file written by 'spacy evaluate --output', "
-        "'spacy benchmark accuracy --output', or 'spacy psa evaluate', 'conlleval' or 'srl-eval'."
+        "'spacy benchmark accuracy --output', or 'spacy psa evaluate', 'conlleval' or 'srl-eval'. "
+        "Results of 'spacy psa reproduce' are for 'spacy psa results'."
     )
     P129 = (
         "Could not download {url} ({reason}). Check the address and the network, or get the file "
@@ -313,7 +314,8 @@ class Errors(metaclass=_Coded):
     P179 = (
         "{path}: cannot determine the format, since the lines have {widths} columns. If the file "
         "is a corpus, set --format to one of: {options}. For columns with another separator or "
-        "with comments, set --format iob with --option separator=… or comment=…."
+        "with comments, set --format iob with --option separator=… or comment=…; for a column of "
+        "roles for each predicate, --format conll2005."
     )
 
     # Corpora: what columns have (P180-P189)

@@ -70,12 +70,13 @@ def registered(group: str) -> list[tuple[str, str]]:
     return [(name, target) for key, name, target in entry_points() if key.endswith(suffix)]
 
 
-def arguments(target: str) -> list[str]:
-    """The names of the arguments that a config gives to a registered function."""
+def arguments(target: str, *, required: bool = False) -> list[str]:
+    """The names of the arguments that a config gives, or must give, to a registered function."""
     module, _, name = target.partition(":")
     parameters = inspect.signature(getattr(importlib.import_module(module), name)).parameters
     kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return [p.name for p in parameters.values() if p.kind not in kinds]
+    given = [p for p in parameters.values() if p.kind not in kinds]
+    return [p.name for p in given if p.default is p.empty or not required]
 
 
 def complete(snippet: str) -> Config:
@@ -130,6 +131,24 @@ def test_config_snippets_make_a_pipeline(
         Path(label_file).write_text(json.dumps(contents), encoding="utf8")
     nlp = initialized(load_model_from_config(complete(snippet), auto_fill=True))
     assert nlp.get_pipe("psa_tagger").model.get_dim("nO") >= 1
+
+
+def test_encoders_and_decoders_with_required_arguments_have_an_example() -> None:
+    """The error for a missing argument sends users to the pages."""
+    without = {"spacy_psa.Transformer.v1"}  # the earlier name of Vaswani.v1
+    required = {
+        name
+        for name, target in registered("architectures")
+        if arguments(target, required=True) and "Role" not in name
+    }
+    assert "spacy_psa.Vaswani.v1" in required
+    shown = {
+        name
+        for path, snippet in INI
+        if path.parent.name == "configuration"
+        for name in re.findall(r'^@architectures = "(.*)"$', snippet, flags=re.MULTILINE)
+    }
+    assert required - shown == without
 
 
 def test_links_lead_to_files() -> None:

@@ -130,7 +130,9 @@ def _describe(problem: Mapping[str, Any], error: ConfigValidationError) -> str:
         remedy = " Remove it, or choose another block."
         nearest = f".{suggestion(match[1], _arguments(error.config)) or remedy}"
     if message.startswith(MISSING):
-        nearest = ". Add it, as a setting or a section: docs/configuration.md shows one."
+        nearest = (
+            ". Add it, as a setting or a section: see the block's page in docs/configuration/."
+        )
     return f"{place}: {message}{nearest}"
 
 

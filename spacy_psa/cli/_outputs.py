@@ -130,9 +130,11 @@ def save_output(path: Path, text: str, what: str) -> None:
     msg.good(f"Saved the {what} to {path}")
 
 
-def show_command(*words: object, what: str = "Next") -> None:
-    """Show the command that usually comes next, in one line that can be copied."""
-    show(f"{what}: {shell_line('python', '-m', 'spacy', *words)}")
+def show_command(*words: object, what: str = "Next", code_path: Path | None = None) -> None:
+    """Show the command that usually comes next, in one line that can be copied. It needs the
+    user's code if this one did."""
+    code = () if code_path is None else ("--code", code_path)
+    show(f"{what}: {shell_line('python', '-m', 'spacy', *words, *code)}")
 
 
 def shell_line(*words: object) -> str:

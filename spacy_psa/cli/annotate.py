@@ -187,8 +187,8 @@ def tag_cli(
             n_predicates += len(doc.spans.get(FRAMES_KEY, ()))
         if not n_predicates and "psa_srl" in nlp.pipe_factories.values():
             msg.info(
-                "'psa_srl' got no predicates, so there are no roles. Of raw text, a component must "
-                "find them, and the setting 'predicates' say so: VerbPredicates or SpanPredicates."
+                "'psa_srl' got no predicates, so there are no roles. In raw text, a component must "
+                "find them: set 'predicates' to VerbPredicates or SpanPredicates (docs/srl.md)."
             )
 
 

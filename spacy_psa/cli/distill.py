@@ -121,4 +121,5 @@ def distill_cli(
             checkpoint_every=checkpoint_every,
             keep_epochs=epochs,
             use_gpu=use_gpu,
+            code_path=code_path,
         )

@@ -173,7 +173,7 @@ def attend_cli(
             n_tokens=tokens,
             image_format=image_format or None,
         )
-    msg.good(f"Drew {n_images} images in {output_path}")
+    msg.good(f"Drew {n_images} image{'s' * (n_images != 1)} in {output_path}")
 
 
 def attend(

@@ -118,7 +118,8 @@ def evaluate_cli(
         for path in outputs or []:
             save_output(path, WRITERS[path.suffix](reports, title), "evaluation")
         if (Path(model) / "config.cfg").is_file():
-            show_command("package", model, ".", "--build", "wheel", what="To install it elsewhere")
+            words = ("package", model, ".", "--build", "wheel")
+            show_command(*words, what="To install it elsewhere", code_path=code_path)
 
 
 def evaluate_files(

@@ -102,6 +102,7 @@ def reproduce_cli(
             results_path,
             options=options,
             gpu_id=gpu_id,
+            code_path=code_path,
         )
         table = result_table(found)
         msg.divider(table.title)
@@ -153,6 +154,7 @@ def reproduce(
     *,
     options: str = "",
     gpu_id: int = -1,
+    code_path: Path | None = None,
 ) -> list[Result]:
     """Train and score systems with several seeds."""
     from dataclasses import replace
@@ -177,7 +179,7 @@ def reproduce(
             found.append(known)
             continue
         msg.divider(name)
-        train_run(run, gpu_id)
+        train_run(run, gpu_id, code_path)
         result = score_run(plan, run, digests, options, gpu_id)
         found.append(result)
         # Another process may have added results in the meantime.
@@ -188,7 +190,7 @@ def reproduce(
     return found
 
 
-def train_run(run: ReproductionRun, gpu_id: int) -> None:
+def train_run(run: ReproductionRun, gpu_id: int, code_path: Path | None = None) -> None:
     """Train a system, or resume its training."""
     from ..training.checkpoint import read_checkpoint
     from ..training.run import CHECKPOINT
@@ -200,22 +202,30 @@ def train_run(run: ReproductionRun, gpu_id: int) -> None:
     saved = read_checkpoint(run.folder / CHECKPOINT)
     if saved is None or not saved.finished:
         write_environment(run.folder, gpu_id)
-    train(path, run.folder, resume=True, use_gpu=gpu_id)
+    train(path, run.folder, resume=True, use_gpu=gpu_id, code_path=code_path)
 
 
 def result_table(results: Sequence[Result]) -> Table:
     """Summarize results by system."""
     from ..figures.tables import Table
-    from ..reproduction.results import summarize
+    from ..reproduction.results import by_training, summarize
 
     first = results[0]
-    rows = []
+    title, header = (
+        f"{METRICS[first.target]} of {first.corpus}",
+        ["system", "dev", "test", "max", "n"],
+    )
+    rows, trainings = [], []
     for system in dict.fromkeys(result.system for result in results):
-        found = [result for result in results if result.system == system]
-        dev, test = (summarize(result.score(part) for result in found) for part in PARTS[1:])
-        rows.append([system, str(dev), str(test), f"{test.max:.2f}", str(test.n)])
-    title = f"{METRICS[first.target]} of {first.corpus}, {first.training}"
-    return Table(title, ["system", "dev", "test", "max", "n"], rows)
+        of_system = [result for result in results if result.system == system]
+        for training, found in by_training(of_system).items():
+            dev, test = (summarize(result.score(part) for result in found) for part in PARTS[1:])
+            rows.append([system, str(dev), str(test), f"{test.max:.2f}", str(test.n)])
+            trainings.append(str(training))
+    if len(set(trainings)) == 1:
+        return Table(f"{title}, {first.training}", header, rows)
+    rows = [[*row, training] for row, training in zip(rows, trainings, strict=True)]
+    return Table(title, [*header, "training"], rows)
 
 
 @paper_command("results")

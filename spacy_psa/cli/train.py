@@ -112,6 +112,7 @@ def train_cli(
             keep_epochs=parse_epochs(keep_epochs),
             use_gpu=use_gpu,
             timeout=timeout,
+            code_path=code_path,
         )
 
 
@@ -148,6 +149,7 @@ def train(
     keep_epochs: Sequence[int] = (),
     use_gpu: int = -1,
     timeout: float = TIMEOUT,
+    code_path: Path | None = None,
 ) -> None:
     """Train a pipeline.
 
@@ -157,6 +159,7 @@ def train(
     keep_epochs (Sequence[int]): The epochs whose pipelines are kept, in folders such as `epoch-5`.
     use_gpu (int): The number of the GPU, or -1 for the CPU.
     timeout (float): The seconds to wait for another process, if several train together.
+    code_path (Optional[Path]): The imported file with the user's code, which later commands need.
     RAISES (ValueError): If the folder has an unfinished run, or the run to resume is damaged or has
         another config or corpus; or if a corpus or the vectors are missing, the config is not
         valid, or the GPU cannot be used.
@@ -172,6 +175,7 @@ def train(
         resume=resume,
         checkpoint_every=checkpoint_every,
         keep_epochs=keep_epochs,
+        code_path=code_path,
     )
     place = find_place(os.environ)
     if place is None:
@@ -193,6 +197,7 @@ def train_as_rank(
     resume: bool,
     checkpoint_every: int | None,
     keep_epochs: Sequence[int] = (),
+    code_path: Path | None = None,
     use_gpu: int,
     group: Group | None,
 ) -> None:
@@ -259,7 +264,7 @@ def train_as_rank(
     best = output_path / "model-best"
     if is_first and best.is_dir():
         dev = settings.get("paths", {}).get("dev") or "dev.spacy"
-        show_command("psa", "evaluate", best, dev, *_scored(settings))
+        show_command("psa", "evaluate", best, dev, *_scored(settings), code_path=code_path)
 
 
 def _scored(settings: dict[str, Any]) -> list[str]:

@@ -235,7 +235,7 @@ def fail_psa_train(output: Path, *arguments: object) -> str:
         (
             f"{BILSTM}.@architectures",
             "spacy_psa.DeepAtt.v1",
-            "recurrent.positions: missing required argument|Add it, as a setting or a section",
+            "recurrent.positions: missing required argument|Add it|docs/configuration/",
         ),
         (f"{BILSTM}.cells", "3", "unexpected argument: 'cells'. Remove it"),
         (f"{BILSTM}.hidden_width", "wide", "[P437]|BiLSTM.v1|recurrent.hidden_width: |is not"),

@@ -45,6 +45,8 @@ ARGUMENTS = {
     "train": "{}/my.cfg -o {}/out --training.max_steps 1",
     "vocabulary": "{}/my.cfg -o {}/out",
 }
+# How many commands to copy each shows
+SHOWING = {"distill": 1, "evaluate": 1, "reproduce": 1, "train": 1}
 RAY = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
 CODE = """
 import spacy
@@ -114,7 +116,10 @@ def test_the_functions_of_a_file_are_known_in_the_command(
     message = failure(*arguments)
     assert f"There is no registered function 'mine.{command}.v1'" in message
     assert "--code" in message
-    succeed(*arguments, "--code", code)
+    output = succeed(*arguments, "--code", code)
+    shown = [line for line in output.splitlines() if ": python -m spacy " in line]
+    assert len(shown) == SHOWING.get(command, 0)
+    assert all(line.endswith(f" --code {code}") for line in shown)
 
 
 @pytest.mark.parametrize("engine", ["local", pytest.param("ray", marks=RAY)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from spacy_psa.cli._reproduction_scores import ENVIRONMENT, score_tags
 from spacy_psa.cli._templates import names
 from spacy_psa.cli._training_files import reads_texts
 from spacy_psa.cli.conlleval import score_docbins
+from spacy_psa.cli.reproduce import result_table
 from spacy_psa.reproduction.papers import read_papers
 from spacy_psa.reproduction.results import Result, read_results
 
@@ -184,6 +186,19 @@ def test_the_table_has_means_and_numbers(finished: Path) -> None:
     line = next(row for row in output.splitlines() if row.startswith("small "))
     assert f"{sum(scores) / 2:.2f} ±" in line
     assert line.split()[-2:] == [f"{max(scores):.2f}", "2"]
+    title = next(row for row in output.splitlines() if "accuracy of tiny" in row)
+    assert "1 epoch, no pretrained vectors" in title
+
+
+def test_the_table_says_how_each_system_was_trained_if_they_differ(finished: Path) -> None:
+    found = results(finished)
+    unlimited = [replace(r, max_epochs=0) if r.system == "smaller" else r for r in found]
+    table = result_table(unlimited)
+    assert "epoch" not in table.title and table.header[-1] == "training"
+    assert [(row[0], row[-2], row[-1]) for row in table.rows] == [
+        ("small", "2", "1 epoch, no pretrained vectors"),
+        ("smaller", "2", "no limit of epochs, no pretrained vectors"),
+    ]
 
 
 def test_seeds_make_different_models_and_equal_seeds_equal_ones(

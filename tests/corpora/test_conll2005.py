@@ -10,6 +10,7 @@ from spacy_psa.corpora.conll2012 import read_conll2012
 from spacy_psa.corpora.problems import Problems
 from spacy_psa.corpora.treebank_readers import create_conll2005_reader
 
+from ..documentation import ROOT
 from .shared import shared_corpus
 
 WORDS = "He\nkept\nit\nup\n,\nwhich\nhurts\n\nStop\n!\n"
@@ -213,6 +214,19 @@ def test_words_may_be_the_first_column_of_propositions(tmp_path, target_column):
     assert sentence.words == ["He", "sleeps"]
     assert sentence.frames == [Frame(1, "sleep", None, [(0, 1, "A0"), (1, 2, "V")])]
     assert sentence.tags is None
+
+
+def test_the_columns_in_the_documentation_are_read(tmp_path):
+    page = (ROOT / "docs" / "srl.md").read_text(encoding="utf8")
+    (columns,) = re.findall(r"^```\n(Mary .*?)^```$", page, flags=re.DOTALL | re.MULTILINE)
+    path = tmp_path / "mine.conll"
+    path.write_text(columns, encoding="utf8")
+    (sentence,) = read_conll2005(path)
+    assert sentence.words == ["Mary", "wanted", "to", "borrow", "a", "book", "."]
+    assert sentence.frames == [
+        Frame(1, "want", None, [(0, 1, "A0"), (1, 2, "V"), (2, 6, "A1")]),
+        Frame(3, "borrow", None, [(0, 1, "A0"), (3, 4, "V"), (4, 6, "A1")]),
+    ]
 
 
 def test_a_file_of_other_columns_is_an_error(tmp_path):

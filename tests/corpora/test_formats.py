@@ -103,6 +103,15 @@ def test_texts_are_no_corpora(tmp_path):
         detect(path)
 
 
+def test_a_column_of_roles_for_each_predicate_has_a_format(tmp_path):
+    path = tmp_path / "corpus"
+    path.write_text(
+        "He - (A0*) *\nran run (V*) *\nto - * *\n\nYes -\n\nGo go (V*)\n\nNo -\n", "utf8"
+    )
+    with pytest.raises(ValueError, match=r"P179.* for each predicate, --format conll2005"):
+        detect(path)
+
+
 def test_unknown_numbers_of_columns_are_errors_that_name_a_line_and_the_formats(tmp_path):
     path = tmp_path / "corpus"
     path.write_text("a b\na b c d e\na b c d e\n", encoding="utf8")
