@@ -79,6 +79,8 @@ def make_config(
         values, comments["epoch"] = size_settings(
             corpus, docs, in_sentences=target != ROLES and not inputs.raw
         )
+        if vectors is not None and "psa_tagger" in config["components"]:
+            values["components.psa_tagger.model.tok2vec.word_dropout"] = 0.0
     elif "epochs" in settings:
         values, comments["epoch"] = epoch_settings(config, settings, target, corpus, docs)
     values = {

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 # Updates for a corpus of n sentences: UPDATES · n^GROWTH, so that a corpus that is ten times as
 # large gets 5.6 times as many updates. benchmarks/results/recipes has what it was chosen by.
 UPDATES, GROWTH = 5.0, 0.75
-FEWEST = 600
+# A smaller corpus gets as many updates as one of so many sentences
+FEWEST = 1_000
 EVALUATIONS = 10
 # Evaluations without a better score, and updates. In benchmarks/results/recipes, no training by the
 # recipe has its best score after so many, but some of few sentences after three evaluations.
@@ -39,7 +40,7 @@ class Schedule:
     @property
     def every(self) -> int:
         """RETURNS (int): The number of updates between evaluations."""
-        return max(FEWEST, round(UPDATES * self.sentences**GROWTH)) // EVALUATIONS
+        return round(UPDATES * max(self.sentences, FEWEST) ** GROWTH) // EVALUATIONS
 
     @property
     def updates(self) -> int:
