@@ -403,6 +403,14 @@ def test_the_best_recipe_has_more_updates_and_larger_batches_for_more_sentences(
         assert settings["training.max_steps"] == 10 * settings["training.eval_frequency"]
 
 
+def test_the_best_recipe_drops_words_only_without_vectors(tmp_path: Path) -> None:
+    Vocab().vectors.to_disk(tmp_path)
+    for vectors, expected in ((None, 0.1), (str(tmp_path), 0.0)):
+        config = Config().from_str(make_config("psa", "tag", name="x.cfg", vectors=vectors))
+        embedding = config["components"]["psa_tagger"]["model"]["tok2vec"]
+        assert embedding["word_dropout"] == expected
+
+
 def test_the_best_recipe_fits_the_corpus(corpus: Path) -> None:
     text = make_config("psa", "ents", name="x.cfg", corpus=corpus)
     assert "# In updates: for the 25 Docs of train.spacy." in text
