@@ -219,11 +219,8 @@ def test_all_options_are_in_documents_that_name_the_command(name: str) -> None:
     pages = [path.read_text(encoding="utf8") for path in sorted((ROOT / "docs").glob("*.md"))]
     # The README names all commands: only the lines about this one, or about all, count.
     lines = (ROOT / "README.md").read_text(encoding="utf8").splitlines()
-    text = "\n".join(
-        part
-        for part in (*pages, *lines)
-        if command.search(part) or (part in lines and "every command" in part)
-    )
+    about = [line for line in lines if command.search(line) or "every command" in line]
+    text = "\n".join([*filter(command.search, pages), *about])
     options = [
         [option for option in parameter.opts if option.startswith("--")]
         for parameter in OURS[name].params

@@ -211,10 +211,8 @@ def result_table(results: Sequence[Result]) -> Table:
     from ..reproduction.results import by_training, summarize
 
     first = results[0]
-    title, header = (
-        f"{METRICS[first.target]} of {first.corpus}",
-        ["system", "dev", "test", "max", "n"],
-    )
+    title = f"{METRICS[first.target]} of {first.corpus}"
+    header = ["system", "dev", "test", "max", "n"]
     rows, trainings = [], []
     for system in dict.fromkeys(result.system for result in results):
         of_system = [result for result in results if result.system == system]
