@@ -143,7 +143,12 @@ def _scores(component: PSATagger, docs: Sequence[Doc]) -> tuple[Potentials, torc
     # Kept apart, since the temperature applies only to the model's scores
     zeros = replace(potentials, emissions=torch.zeros_like(potentials.emissions))
     given = component.condition(zeros, docs)
-    return potentials, None if given is zeros else given.emissions
+    if given is zeros:
+        return potentials, None
+    bias, scores = given.emissions, potentials.emissions
+    # Only labels may be left that were added after training, which have no scores yet
+    unscored = (scores + bias).isneginf().all(dim=1, keepdim=True)
+    return replace(potentials, emissions=scores.masked_fill(unscored, 0.0)), bias
 
 
 def _read_gold(

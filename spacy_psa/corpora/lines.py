@@ -159,8 +159,8 @@ def read_blocks(path: Path) -> Iterator[tuple[int, list[str]]]:
     number = 1
     with open_binary(path) as file_:
         for block in _blocks(file_, path):
-            if number == 1:
-                block = block.removeprefix(_BOM)
+            # In front of later lines, too: files may have been joined
+            block = block.removeprefix(_BOM).replace(b"\n" + _BOM, b"\n")
             # Checking and decoding whole blocks takes a fraction of the time.
             try:
                 lines = block.decode("utf8").split("\n")

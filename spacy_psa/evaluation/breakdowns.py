@@ -131,7 +131,8 @@ class Row:
 
     name (str): The group.
     counts (Counts): Its gold, predicted and correct units.
-    interval (Optional[Tuple[float, float]]): The interval of F1; None if undefined.
+    interval (Optional[Tuple[float, float]]): The interval of F1; None if undefined, as it is for a
+        group in a single sentence.
     """
 
     name: str
@@ -190,12 +191,14 @@ def break_down(
 ) -> list[Row]:
     """Score groups of units."""
     names, counts = count_groups(sentences, group_of)
-    sums = resampled_sums(counts, settings.n_resamples, settings.seed)
+    f1 = SCORES["f1"](resampled_sums(counts, settings.n_resamples, settings.seed))
+    # Samples with the only sentence of a group all have the same score for it
+    f1[:, counts.any(-1).sum(0) < 2] = np.nan
     found = {
         name: Row(
             name,
             read_counts(counts[:, i].sum(0)),
-            percentile_interval(SCORES["f1"](sums[:, i]), settings.confidence),
+            percentile_interval(f1[:, i], settings.confidence),
         )
         for i, name in enumerate(names)
     }

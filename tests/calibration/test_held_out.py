@@ -53,6 +53,17 @@ def test_existing_annotation_is_no_part_of_what_is_tempered():
     assert not found.correct[0]
 
 
+def test_an_annotated_label_that_is_not_trained_yet_is_certain():
+    nlp = trained_nlp("spans")
+    component, docs = tagger_of(nlp), make_docs(nlp)
+    component.add_label("ADJP")
+    docs[0].spans["sc"] = [Span(docs[0], 0, 1, "ADJP")]
+    batch = hold_out(component, docs, golden(nlp))
+    assert batch.labeled.potentials.emissions.isfinite().any(1).all()
+    for name, kind in confidences(component, [batch], 2.0).items():
+        assert kind.confidence[0] == pytest.approx(1.0), name
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("temperature", [1.0, 4.0])
 def test_confidences_are_the_scores_that_users_get(target, temperature):

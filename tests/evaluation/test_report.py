@@ -92,6 +92,13 @@ def test_a_single_sentence_has_no_intervals():
     assert report_tables(report)[0].rows[0] == ["precision", "50.00", "-"]
 
 
+def test_groups_of_a_single_sentence_have_no_intervals():
+    report = evaluate([tagged("X X", "X Y"), tagged("X Z", "Y Z")], TAG, FEW)
+    found = {row.name: row.interval for row in report.breakdowns["label"].rows}
+    assert found["X"] is not None
+    assert found["Z"] is None
+
+
 @pytest.mark.parametrize(
     ("n", "warning"),
     [
