@@ -1,5 +1,5 @@
 """Span columns in start-end brackets, `(A0*`, `*`, `*)`, as used by CoNLL-2005 and CoNLL-2012, and
-the escapes of brackets in words, as in the Penn Treebank.
+the escapes of brackets in words, as in the Penn Treebank. Columns of arguments can be in BIO, too.
 
 SOURCE: The README files of Treebank-2 (LDC95T7) and the OntoNotes 5.0 release notes (LDC2013T19).
 """
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from ..annotation.schemes import Span
+from ..annotation.schemes import Span, get_scheme
 from ..errors import Errors
 from .columns import Row
 from .problems import Problems
@@ -19,6 +19,7 @@ VERB = "V"
 # CoNLL-2012 writes single-token named entities as "(DATE)", without the asterisk. Marks with
 # several brackets are matched too, to distinguish nested spans from malformed marks.
 _MARK = re.compile(r"((?:\([^()*\s]+)*)\*?(\)*)", re.ASCII)
+_TAG = re.compile(r"O|[BI]-[^()*\s]+")
 
 
 def read_brackets(
@@ -87,7 +88,7 @@ def read_propositions(
     if len(columns) < len(targets):
         return None
     arguments = [
-        read_brackets(rows, marks, f"proposition {n}", path, problems)
+        _read_arguments(rows, marks, f"proposition {n}", path, problems)
         for n, marks in enumerate(columns, start=1)
     ]
     if len(columns) == len(targets):
@@ -102,6 +103,28 @@ def read_propositions(
     if len(set(predicates)) < len(columns) or not set(targets) <= set(predicates):
         return None
     return list(zip(predicates, arguments, strict=True))
+
+
+def are_marks(column: Sequence[str]) -> bool:
+    """Check whether a column can be that of a predicate's arguments: brackets or BIO tags."""
+    return all("*" in mark for mark in column) or _are_tags(column)
+
+
+def _are_tags(column: Sequence[str]) -> bool:
+    return all(map(_TAG.fullmatch, column))
+
+
+def _read_arguments(
+    rows: Sequence[Row], marks: Sequence[str], column: str, path: str | Path, problems: Problems
+) -> list[Span]:
+    """Read the column of a predicate's arguments."""
+    if not _are_tags(marks):
+        return read_brackets(rows, marks, column, path, problems)
+    scheme = get_scheme("BIO")
+    for i, _ in scheme.problems(marks):
+        what = f"arguments in {path} that begin with I, not B, read as conlleval reads them"
+        problems.note(what, first=f"{marks[i]} in line {rows[i].line}")
+    return scheme.decode(marks)
 
 
 def verb_of(arguments: Iterable[Span]) -> int | None:

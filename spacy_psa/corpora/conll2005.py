@@ -17,7 +17,7 @@ from typing import NamedTuple
 from ..annotation.propositions import Frame
 from ..annotation.schemes import Span
 from ..errors import Errors
-from .brackets import read_brackets, read_propositions
+from .brackets import are_marks, read_brackets, read_propositions
 from .columns import Row, columns_error, read_columns
 from .problems import Problems, check_overlaps
 from .sections import note_unread
@@ -190,7 +190,7 @@ def _find_target_column(path: Path, rows: Sequence[Row]) -> int:
         for column in range(1, width)
         if sum(row.columns[column : column + 1] != (NO_TARGET,) for row in rows)
         == width - column - 1
-        and all("*" in mark for row in rows for mark in row.columns[column + 1 :])
+        and all(are_marks([row.columns[i] for row in rows]) for i in range(column + 1, width))
     ]
     if len(suitable) != 1:
         raise ValueError(Errors.P163.format(path=path, line=rows[0].line))

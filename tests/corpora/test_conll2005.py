@@ -229,6 +229,21 @@ def test_the_columns_in_the_documentation_are_read(tmp_path):
     ]
 
 
+def test_arguments_may_be_in_bio(tmp_path):
+    path = tmp_path / "mine.conll"
+    lines = ["Yes -", "", "Ann - B-A0 B-A0", "wants want B-V O", "to - B-A1 O", "go go I-A1 I-V"]
+    path.write_text("\n".join(lines), encoding="utf8")
+    problems = Problems()
+    _, sentence = read_conll2005(path, problems=problems)
+    assert sentence.frames == [
+        Frame(1, "want", None, [(0, 1, "A0"), (1, 2, "V"), (2, 4, "A1")]),
+        Frame(3, "go", None, [(0, 1, "A0"), (3, 4, "V")]),
+    ]
+    ((note, n),) = problems.notes.items()
+    assert "begin with I, not B" in note and "(the first I-V in line 6)" in note
+    assert n == 1
+
+
 def test_a_file_of_other_columns_is_an_error(tmp_path):
     path = tmp_path / "train.txt"
     path.write_text("He PRP B-NP\nsleeps VBZ B-VP\n", encoding="utf8")
