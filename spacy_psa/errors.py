@@ -1398,6 +1398,11 @@ class Warnings(metaclass=_Coded):
         "None of the {n} evaluation examples is annotated for '{name}' (target '{target}'), so its "
         "scores say nothing, nor which pipeline is best. Check --paths.dev or [corpora.dev]."
     )
+    W447 = (
+        "The component '{upstream}', to which '{name}' listens, has not read {text!r}, so the "
+        "predictions mean nothing. Enable it, in front of '{name}'; in training, add it to "
+        "annotating_components."
+    )
     # Earlier names (W440-W441)
     W440 = "{old} is now called {new}: say so next time."
     W441 = (

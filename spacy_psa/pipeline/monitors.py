@@ -26,6 +26,7 @@ from ..models.updating import (
 )
 from ..private_names import gradient_scaler_of, network_of
 from ..tensor_versions import TensorVersions
+from .pretrained import warn_of_unread
 
 # Beyond this, adjacent float32 numbers are more than 1 apart, so scores of this size (in nats)
 # cannot distinguish labels, and nothing can be learned from such a loss per token.
@@ -150,6 +151,7 @@ def scores_of(pipe: TrainablePipe, docs: Sequence[Doc], *more: Any) -> Potential
     """The scores of some documents by a component's model, which may need more than the documents,
     after a check of the model and of the scores."""
     check_initialized(pipe)
+    warn_of_unread(pipe, docs)
     inputs = (list(docs), *more) if more else list(docs)
     potentials = pipe.model.predict(inputs).detach()
     check_scores(pipe.name, potentials, docs)

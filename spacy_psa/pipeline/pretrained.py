@@ -1,10 +1,14 @@
-"""Pretrained transformers of spacy-transformers: what they read at once."""
+"""What a component listens to: embeddings, and pretrained transformers of spacy-transformers with
+what they read at once."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from spacy.language import Language
+from spacy.pipeline.tok2vec import Tok2VecListener
+from spacy.tokens import Doc
 from thinc.api import Model
 
 from ..errors import Errors, Warnings, warn
@@ -59,3 +63,19 @@ def _check(component: str, model: Any) -> None:
     window = getattr(model.attrs["get_spans"], "keywords", {}).get("window", 0)
     if window > longest:
         raise ValueError(Errors.P248.format(name=component, window=window, longest=longest))
+
+
+def warn_of_unread(pipe: Any, docs: Iterable[Doc]) -> None:
+    """Warn of documents that the component to which another one listens has not read: listeners
+    take their vectors for zeros, without a word."""
+    for node in pipe.model.walk():
+        upstream = getattr(node, "upstream_name", None)
+        unread = (doc for doc in docs if len(doc) and not _is_read(doc, node))
+        if upstream is not None and (doc := next(unread, None)) is not None:
+            warn(Warnings.W447.format(upstream=upstream, name=pipe.name, text=doc.text[:60]))
+
+
+def _is_read(doc: Doc, listener: Model) -> bool:
+    if isinstance(listener, Tok2VecListener):
+        return doc.tensor.size > 0
+    return not doc.has_extension("trf_data") or doc._.trf_data is not None

@@ -18,6 +18,7 @@ from ...models.labeler import sentence_lengths
 from ...models.srl import Proposition, labeled_propositions, predict_in_parts
 from ..delegation import all_docs, one_each
 from ..monitors import check_initialized, check_scores
+from ..pretrained import warn_of_unread
 from .frames import FramePrediction, annotate_frames
 from .predicates import Predicate, check_predicates
 from .probabilities import span_probabilities
@@ -59,6 +60,7 @@ class RoleDecoder:
         if not any(predicates):
             return [[] for _ in docs]
         check_initialized(self.pipe)
+        warn_of_unread(self.pipe, docs)
         indices = [[predicate.token for predicate in found] for found in predicates]
         self._warn_of_windows(docs, indices)
         wanted = self._wanted(docs, predicates)

@@ -1,5 +1,6 @@
 """Shared embeddings: spaCy's `tok2vec`, and transformers."""
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -160,6 +161,21 @@ def test_our_embedding_in_another_component_warns_and_works() -> None:
     assert losses[-1] < losses[0]
 
 
+@pytest.mark.parametrize("how", ["disabled", "not annotating"])
+def test_an_embedding_that_has_not_read_the_text_is_missed(how: str) -> None:
+    nlp = listening_nlp()
+    with pytest.warns(UserWarning, match=rf"W447.*'tok2vec', to which '{NAME}' listens"):
+        if how == "disabled":
+            with nlp.select_pipes(disable="tok2vec"):
+                nlp("Ann saw Berlin .")
+        else:
+            learn(nlp, 1, annotates=[NAME])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nlp("Ann saw Berlin .")
+        learn(nlp, 1, annotates=["tok2vec", NAME])
+
+
 # Transformers
 
 
@@ -235,6 +251,15 @@ def test_a_transformer_through_disk(transformer: Callable[[], Language], tmp_pat
 def test_empty_docs_behind_a_transformer(transformer: Callable[[], Language]) -> None:
     nlp = transformer()
     assert [len(doc) for doc in nlp.pipe(["", "Ann saw Berlin .", ""])] == [0, 4, 0]
+
+
+def test_a_transformer_that_has_not_read_the_text_is_missed(
+    transformer: Callable[[], Language],
+) -> None:
+    nlp = transformer()
+    nlp.disable_pipe("transformer")
+    with pytest.warns(UserWarning, match=rf"W447.*to which '{NAME}' listens"):
+        nlp("Ann saw Berlin .")
 
 
 def test_a_transformer_that_is_frozen_but_annotates(transformer: Callable[[], Language]) -> None:
