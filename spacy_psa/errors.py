@@ -829,7 +829,7 @@ class Errors(metaclass=_Coded):
     )
     P349 = (
         "The calibrated pipeline cannot be written to '{path}': {problem}. Choose an empty or new "
-        "folder for --output, or leave it out to calibrate in place."
+        "folder for --output{force}, or leave it out to calibrate in place."
     )
     P350 = (
         "The component '{name}' labels tokens (target '{target}'), not spans, so it has no span "

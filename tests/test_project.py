@@ -156,6 +156,33 @@ def test_files_in_scripts_are_declared() -> None:
         assert undeclared == set(), command["name"]
 
 
+def test_what_is_converted_is_declared() -> None:
+    for name, command in commands(ewt_srl_folder="/elsewhere").items():
+        lines = [line.split() for line in command["script"] if " psa convert " in line]
+        assert {words[5] for words in lines} <= set(command.get("deps", [])), name
+
+
+def test_no_command_changes_what_another_one_has_made() -> None:
+    """Otherwise both run again and again."""
+    outputs = [path for command in commands().values() for path in command.get("outputs", [])]
+    assert len(outputs) == len(set(outputs))
+
+
+def test_packages_are_what_their_descriptions_say() -> None:
+    for command in commands().values():
+        for line in command["script"]:
+            if " --meta " in line:
+                meta = srsly.read_json(ROOT / line.split(" --meta ")[1].split()[0])
+                assert f"packages/en_{meta['name']}-{meta['version']}" in command["outputs"]
+
+
+def test_commands_that_write_pipelines_can_be_run_again() -> None:
+    for command in commands().values():
+        for line in command["script"]:
+            callee, rest = called(line.split())
+            assert "--force" not in options_of(callee) or "--force" in rest, line
+
+
 def test_scripts_call_commands_and_options_that_exist() -> None:
     for command in commands().values():
         for line in command["script"]:

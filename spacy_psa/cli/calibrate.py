@@ -13,7 +13,7 @@ import typer
 from ..atomic_files import atomic_folder
 from ..errors import Errors
 from ..terminal import msg, show
-from ._options import CodeOption, ComponentOption, GpuOption, ModelArgument
+from ._options import CodeOption, ComponentOption, ForceOption, GpuOption, ModelArgument
 from ._outputs import DRAWINGS, check_outputs, check_pipeline_folder, save_drawing
 from ._predictions import get_tagger, join_names, load_tagger, read_data, use_gpu, words_alone
 from ._util import TRAIN, atomic_path, check_writable, psa_cli, user_errors
@@ -73,6 +73,7 @@ def calibrate_cli(
             "--bins", help="Number of bins in the calibration error and the diagram", min=1
         ),
     ] = 10,
+    force: ForceOption = False,
     code_path: CodeOption = None,
 ) -> None:
     """
@@ -86,7 +87,7 @@ def calibrate_cli(
         check_outputs([] if plot is None else [plot], DRAWINGS, charts=DRAWINGS)
         use_gpu(gpu_id)
         nlp, name = load_tagger(model, component)
-        check_folder(output, nlp.path, plot)
+        check_folder(output, nlp.path, plot, force=force)
         gold = read_data(data, nlp.vocab)
         found = calibrate(nlp, name, gold, join_names(data), unit=unit.value)
         print_calibration(found, n_bins=bins)
@@ -103,7 +104,7 @@ def calibrate_cli(
                 tables=[table],
             )
             msg.good(f"Saved the reliability diagram to {plot}")
-        path = save_temperature(nlp, name, found.fit.temperature, output)
+        path = save_temperature(nlp, name, found.fit.temperature, output, force=force)
         msg.good(f"Saved the temperature {found.fit.temperature:.4f} of '{name}' in {path}")
 
 
@@ -223,25 +224,29 @@ def _left_out(found: Calibration) -> str:
     return f"; left out: {', '.join(told)}" if told else ""
 
 
-def check_folder(output: Path | None, source: Path, plot: Path | None = None) -> None:
+def check_folder(
+    output: Path | None, source: Path, plot: Path | None = None, *, force: bool = False
+) -> None:
     """Check a pipeline's output folder before the work begins."""
     if output is None or output.resolve() == source.resolve():
         check_writable(source / "config.cfg")
     else:
-        check_pipeline_folder(output, [source], message=Errors.P349)
+        check_pipeline_folder(output, [source], force=force, message=Errors.P349)
         if plot is not None and output.resolve() in (plot.resolve(), *plot.resolve().parents):
             problem = f"it would contain '{plot}'"
-            raise ValueError(Errors.P349.format(path=output, problem=problem))
+            raise ValueError(Errors.P349.format(path=output, problem=problem, force=""))
 
 
-def save_temperature(nlp: Language, name: str, temperature: float, output: Path | None) -> Path:
+def save_temperature(
+    nlp: Language, name: str, temperature: float, output: Path | None, *, force: bool = False
+) -> Path:
     """Save the temperature of a component atomically."""
     import srsly
 
     source = nlp.path.resolve()
     cfg = {**srsly.read_json(source / name / "cfg"), "temperature": temperature}
     folder = source if output is None else output.resolve()
-    check_folder(folder, source)
+    check_folder(folder, source, force=force)
     if folder == source:
         with atomic_path(source / name / "cfg") as temporary:
             srsly.write_json(temporary, cfg)

@@ -250,6 +250,19 @@ def test_output_has_to_be_free(model: Path, dev: Path, tmp_path: Path, place: st
     assert contents(tmp_path) == before
 
 
+def test_an_output_is_replaced_by_force_if_it_is_a_pipeline(
+    model: Path, dev: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "calibrated"
+    succeed("psa", "calibrate", model, dev, "--output", output)
+    before = contents(output)
+    message = " ".join(fail(model, dev, "--output", output).split())
+    assert "[P349]" in message and "or replace it with --force" in message
+    (output / "old.txt").write_text("x")
+    succeed("psa", "calibrate", model, dev, "--output", output, "--force")
+    assert contents(output) == before
+
+
 def raiser(*arguments: Any, **settings: Any) -> None:
     raise OSError("the disk is full")
 
