@@ -183,7 +183,15 @@ def config_overrides(arguments: list[str], **settings: Any) -> dict[str, Any]:
 
     own = _spacy("parse_config_overrides")
     if own is not None:
-        return own(arguments, **settings)
+        try:
+            return own(arguments, **settings)
+        except Exception as error:
+            # click's, which newer releases of typer, with a click of their own, do not print
+            if type(error).__name__ != "NoSuchOption":
+                raise
+            from typer import BadParameter
+
+            raise BadParameter(str(error)) from error
     found: dict[str, Any] = {}
     for name, value in zip(arguments[::2], arguments[1::2], strict=True):
         try:

@@ -55,8 +55,14 @@ def reproduce_cli(
             "NAME=CONFIG.cfg, separated by spaces",
         ),
     ],
-    results_path: Annotated[
-        Path, typer.Option("--output", "-o", "--results", help="JSON file to add the results to")
+    outputs: Annotated[
+        list[Path],
+        typer.Option(
+            "--output",
+            "-o",
+            "--results",
+            help="JSON file to add the results to; repeatable, for a .md file for the table",
+        ),
     ],
     seeds: Annotated[str, typer.Option("--seeds", help="Seeds, separated by spaces")] = "0",
     vectors: Annotated[
@@ -92,7 +98,12 @@ def reproduce_cli(
     Results are saved after each run. To resume, repeat the same command: finished runs are not
     trained again unless their config or data has changed.
     """
+    tables = [path for path in outputs if path.suffix == ".md"]
+    if len(outputs) - len(tables) != 1:
+        raise typer.BadParameter("give one JSON file for the results", param_hint="--output")
+    (results_path,) = set(outputs) - set(tables)
     with user_errors():
+        check_outputs(tables, (".md",))
         target = choose_targets([target] if target else [], task)
         plan = make_plan(corpus, target, data, runs, vectors=vectors, epochs=epochs, lang=lang)
         found = reproduce(
@@ -108,6 +119,8 @@ def reproduce_cli(
         msg.divider(table.title)
         show(table.to_text())
         msg.good(f"Saved results to {results_path}")
+        for path in tables:
+            save_output(path, table.to_markdown(), "table")
 
 
 def make_plan(
@@ -142,7 +155,7 @@ def parse_options(text: str) -> dict[str, Any]:
 
     try:
         return config_overrides(shlex.split(text), env_var=None)
-    except ValueError as error:
+    except (ValueError, typer.BadParameter) as error:
         raise ValueError(Errors.P399.format(options=text, problem=error)) from error
 
 

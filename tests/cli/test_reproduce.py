@@ -190,6 +190,16 @@ def test_the_table_has_means_and_numbers(finished: Path) -> None:
     assert "1 epoch, no pretrained vectors" in title
 
 
+def test_the_table_can_be_saved(folder: Path, home: Path) -> None:
+    done = call(folder, home, "--results", home / "table.md")
+    assert done.exit_code == 0, done.output
+    text = (home / "table.md").read_text(encoding="utf8")
+    assert text.startswith("### accuracy of tiny, 1 epoch, no pretrained vectors\n")
+    assert "\n| small | " in text and "\n| smaller | " in text
+    alone = call(folder, home, "--output", home / "table.md")
+    assert alone.exit_code == 2 and "one JSON file" in alone.output
+
+
 def test_the_table_says_how_each_system_was_trained_if_they_differ(finished: Path) -> None:
     found = results(finished)
     unlimited = [replace(r, max_epochs=0) if r.system == "smaller" else r for r in found]
@@ -339,6 +349,7 @@ def test_options_are_for_all_systems(folder: Path, tmp_path: Path, updates: list
         ("--vectors", "nowhere", "P470", "nowhere"),
         ("--options", "--training.no 1", "P394", "training.no"),
         ("--options", "--training.seed 'a", "P399", "quotation"),
+        ("--options", "--epochs 1", "P399", "No such option '--epochs'"),
         ("--options", "--training.dropout none", "P395", "dropout"),
         ("--target", "ents", "P398", "ents"),
     ],
