@@ -145,6 +145,8 @@ def _text_lines(part: Part) -> Iterator[Record | Failure]:
 def _text_file(part: Part) -> Iterator[Record | Failure]:
     with part.source.open() as file:
         data = file.read(MAX_BYTES + 1)
+    if not data:  # compressed, since no part is made of a file without any byte
+        return
     text = _decoded(part, part.source.name, None if len(data) > MAX_BYTES else data)
     yield Record(part.source.name, part.source.name, text) if isinstance(text, str) else text
 
@@ -166,7 +168,7 @@ def _json_lines(part: Part, column: str) -> Iterator[Record | Failure]:
             content = record.pop(column, None)
             if not isinstance(content, str):
                 raise ValueError(f'there is no text under the key "{column}"')
-            if isinstance(record.get("id"), str | int):
+            if type(record.get("id")) in (str, int):  # true and false are no numbers
                 name = str(record.pop("id"))
             if isinstance(record.get("source"), str):
                 source = record.pop("source")

@@ -141,6 +141,8 @@ def annotate_block(
             report(*done)
         if failures:
             write_failures(folder / errors_name, failures)
+        else:  # those of an earlier attempt
+            (folder / errors_name).unlink(missing_ok=True)
     return Entry(
         block=block.number,
         shard=shard_name,

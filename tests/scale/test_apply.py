@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import datetime
+import gzip
 import json
 import os
 import sys
@@ -165,13 +166,15 @@ def test_all_kinds_of_input_have_the_same_annotation(
 def test_what_comes_with_a_text_is_kept(nlp: Language, tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     first = '{"body": "Ann ran", "id": 7, "source": "x", "n": [1]}'
-    path.write_text(first + '\n{"body": "Bob ran", "id": 0.5}\n', encoding="utf8")
+    others = '{"body": "Bob ran", "id": 0.5}\n{"body": "Cy ran", "id": true}\n'
+    path.write_text(f"{first}\n{others}", encoding="utf8")
     spacy_psa.apply(nlp, path, tmp_path / "out", format="spacy", column="body")
     docs = DocBin().from_disk(tmp_path / "out" / "part-000000.spacy").get_docs(nlp.vocab)
-    one, two = (doc.user_data[KEY] for doc in docs)
+    one, two, three = (doc.user_data[KEY] for doc in docs)
     assert (one["id"], one["source"], one["meta"]) == ("7", "x", '{"n": [1]}')
     # Not an id, but not lost either
     assert (two["id"], two["meta"]) == (f"{path}:{len(first) + 1}", '{"id": 0.5}')
+    assert three["meta"] == '{"id": true}'
 
 
 def test_a_file_can_be_a_document(nlp: Language, tmp_path: Path) -> None:
@@ -179,6 +182,9 @@ def test_a_file_can_be_a_document(nlp: Language, tmp_path: Path) -> None:
     folder.mkdir()
     for i in range(3):
         (folder / f"{i}.txt").write_text(f"Ann\nran {i}\n", encoding="utf8")
+    # Without any byte, neither is one
+    (folder / "3.txt").touch()
+    (folder / "4.txt.gz").write_bytes(gzip.compress(b""))
     spacy_psa.apply(nlp, folder, tmp_path / "out", format="jsonl", document="file")
     assert [row["text"] for row in rows_of(tmp_path / "out")] == [f"Ann\nran {i}\n" for i in "012"]
     assert [path.name for path in (tmp_path / "out").glob("part-*")] == ["part-000000.jsonl"]
@@ -378,6 +384,19 @@ def test_two_runs_into_one_folder_are_an_error(nlp: Language, texts: Path, tmp_p
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(ValueError, match="P510"):
             spacy_psa.apply(nlp, texts, out)
+
+
+def test_a_block_that_is_annotated_again_has_no_failures_of_before(
+    nlp: Language, texts: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    spacy_psa.apply(nlp, texts, out, format="jsonl")
+    # As a process leaves them that is killed before it adds the block to the manifest
+    manifest = out / "manifest.jsonl"
+    manifest.write_text(manifest.read_text(encoding="utf8").split("\n")[0] + "\n")
+    (out / "errors-000000.jsonl").write_text('{"error": "out of memory"}\n')
+    assert spacy_psa.apply(nlp, texts, out, format="jsonl").failed == 0
+    assert list(out.glob("errors-*")) == []
 
 
 def test_damage_within_a_local_file_is_a_failure_of_its_own(
