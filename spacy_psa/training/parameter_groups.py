@@ -209,10 +209,11 @@ class ParameterGroups:
 
     def _refuse(self, group: ParameterGroup, names: Iterable[ParameterName]) -> None:
         components = sorted({name.component for name in names})
-        some = sorted({name.path for name in names if self._has_component(group, name)})[:5]
+        here = [name.path for name in names if self._has_component(group, name)]
+        some = sorted({*here} or {name.path for name in names})[:5]
         raise ValueError(
             Errors.P218.format(
-                name=group.name, components=", ".join(components), some=", ".join(some) or "none"
+                name=group.name, components=", ".join(components), some=", ".join(some)
             )
         )
 

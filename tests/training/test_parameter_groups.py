@@ -217,7 +217,7 @@ def test_settings_that_make_no_sense_are_errors(settings: dict[str, Any], proble
     [
         (
             {"one": {"components": ["transformer"], "factor": 2.0}},
-            "P218.*'one'.*psa_tagger, tagger, tok2vec; .*none",
+            "P218.*'one'.*psa_tagger, tagger, tok2vec; .*hashembed/E",
         ),
         (
             {"one": {"components": ["tok2vec"], "parameters": ["*bias*"], "L2": 0.0}},
