@@ -84,7 +84,9 @@ def prepare(
     check_target(loaded[0], name, config["components"][name])
     chooser, chosen_by = loaded[0], None
     if select_by is not None:
-        chooser = Teacher(select_by, load_pipeline(select_by), factory, name)
+        other = load_pipeline(select_by)
+        has_same = not chooser.is_hard and teacher_component in other.pipe_names
+        chooser = Teacher(select_by, other, factory, name, teacher_component if has_same else None)
         chosen_by = checksum_of(chooser.nlp)  # an earlier student may have been trained again
     tokenizer = student_tokenizer(config, words)
     origin = {

@@ -37,8 +37,8 @@ def distill_cli(
         typer.Option(
             "--texts",
             "-t",
-            help=".txt file with a text a line or .jsonl file (key 'text'), plain or .gz, or "
-            ".spacy file; can be repeated",
+            help=".txt file with one text per line or .jsonl file (key 'text'), plain or .gz, or "
+            ".spacy file; repeatable",
         ),
     ] = None,
     gold: Annotated[
@@ -46,7 +46,7 @@ def distill_cli(
     ] = None,
     ensemble: Annotated[
         list[str] | None,
-        typer.Option(help="Another teacher, to be averaged with TEACHER; can be repeated"),
+        typer.Option(help="Another teacher, to be averaged with TEACHER; repeatable"),
     ] = None,
     words: Annotated[
         bool, typer.Option("--words", help="The texts are tokens apart by blanks")
@@ -89,6 +89,8 @@ def distill_cli(
     from ._distillation import prepare
     from .train import command_line, parse_epochs, train
 
+    if select_by is not None and select is None:
+        raise typer.BadParameter("it needs --select", param_hint="--select-by")
     overrides = config_overrides(ctx.args)
     with user_errors():
         epochs = parse_epochs(keep_epochs)

@@ -184,6 +184,22 @@ def test_an_ensemble_and_a_choice_of_texts(
     assert "differs in its choice of texts" in " ".join(plain(refused.output).split())
 
 
+def test_a_choice_of_texts_by_the_component_of_the_teacher(folder: Path, tmp_path: Path) -> None:
+    nlp = spacy.load(folder / "teacher")
+    for name in ("first", "second"):
+        nlp.add_pipe("psa_tagger", name=name, source=spacy.load(folder / "teacher"))
+    nlp.remove_pipe(NAME)
+    nlp.to_disk(tmp_path / "two")
+    command = [
+        *("psa", "distill", tmp_path / "two", folder / "student.cfg", "--output", tmp_path / "out"),
+        *("--texts", folder / "texts.spacy", "--select-by", tmp_path / "two"),
+        *("--teacher-component", "second", *STEPS),
+    ]
+    unused = run(*command)
+    assert unused.exit_code == 2 and "--select" in unused.output
+    assert "Chose 2 of 3 texts" in succeed(*command, "--select", "2")
+
+
 def test_a_teacher_with_hard_outputs(folder: Path, tmp_path: Path) -> None:
     nlp = spacy.blank("xx")
     nlp.add_pipe("entity_ruler").add_patterns([{"label": "PER", "pattern": "Ann"}])
