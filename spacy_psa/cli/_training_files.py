@@ -30,19 +30,25 @@ def check_training_files(
     and the pipeline of an earlier run replaced. No corpus is loaded here: .spacy files are
     unpacked, column files are read up to the first sentence, and for others only the path is
     checked."""
+    settings = check_corpora(config, corpora)
+    check_vectors_folder(settings["initialize"].get("vectors"), settings["nlp"]["lang"])
+    for _, model in _transformers(settings["components"], "components"):
+        if find_spec("transformers"):
+            check_transformer(model["name"])
+
+
+def check_corpora(config: Config, corpora: Sequence[str]) -> dict[str, Any]:
+    """Check that corpora can be read, and return the config with its variables replaced and spaCy's
+    defaults for what it leaves out."""
     from spacy.language import DEFAULT_CONFIG
 
-    # Fill in spaCy's defaults for what the config leaves out
     filled = DEFAULT_CONFIG.merge(config)
     settings = filled.interpolate()
     for setting in corpora:
         corpus = settings["training"][setting]
         for name, block in readers(_section(settings, corpus), str(corpus)):
             _check_reader(block, name, _section(filled, f"{name}.path"))
-    check_vectors_folder(settings["initialize"].get("vectors"), settings["nlp"]["lang"])
-    for _, model in _transformers(settings["components"], "components"):
-        if find_spec("transformers"):
-            check_transformer(model["name"])
+    return settings
 
 
 def _section(settings: Mapping[str, Any], name: Any) -> Any:

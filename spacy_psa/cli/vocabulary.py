@@ -22,7 +22,7 @@ from ..terminal import msg
 from ._config_errors import config_errors
 from ._options import WITH_OVERRIDES, FolderOption, LangOption, TrainingCodeOption
 from ._outputs import check_pipeline_folder
-from ._training_files import check_vectors_folder
+from ._training_files import check_corpora, check_vectors_folder
 from ._util import DATA, UNSET, atomic_path, one_output, psa_cli, user_errors
 
 FILE = "vocabulary.json"
@@ -51,7 +51,8 @@ def vocabulary_cli(
     With max_epochs = -1, spaCy initializes components with the first 100 documents. The command
     reads the whole corpus once, and writes vocabulary.json, and the labels of each psa_tagger and
     psa_srl as `spacy init labels` does, for [initialize.components]. Use --limit for a reader that
-    never ends. Settings can be overridden by options such as --paths.train train.spacy.
+    never ends. Settings can be overridden by options such as --paths.train train.spacy --paths.dev
+    dev.spacy.
     """
     from ..private_names import config_overrides
 
@@ -72,6 +73,8 @@ def write_vocabulary(
 
     with show_validation_error(config_path, hint_fill=False), config_errors(config_path):
         config = load_config(config_path, overrides=overrides, interpolate=False)
+        # spaCy makes all readers of a section, if only one is wanted, too
+        check_corpora(config, ("train_corpus", "dev_corpus"))
         nlp = load_model_from_config(config, auto_fill=True)
         settings = nlp.config.interpolate()
         name = settings["training"]["train_corpus"]
@@ -207,8 +210,11 @@ def _check_text(path: Path, name: Path | None = None) -> None:
             blocks = _blocks(packed, name, size)
         elif path.name.endswith("zip"):
             archive = stack.enter_context(zipfile.ZipFile(path))
-            first = archive.namelist()[0]
-            blocks = _blocks(stack.enter_context(archive.open(first)), name, size)
+            files = archive.namelist()
+            if len(files) > 1:
+                reason = f"it has several files: {', '.join(files)}"
+                raise ValueError(Errors.P176.format(path=name, reason=reason))
+            blocks = _blocks(stack.enter_context(archive.open(files[0])), name, size)
         else:
             # A plain file does not grow by unpacking
             blocks = iter([stack.enter_context(path.open("rb")).read(BLOCK_SIZE)])

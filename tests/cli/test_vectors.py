@@ -43,6 +43,8 @@ def test_named_member_of_an_archive_is_read(tmp_path):
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("first.txt", "the 9.0\n")
         archive.writestr("second.txt", TEXT)
+    with pytest.raises(ValueError, match=r"P176.*several files: first\.txt, second\.txt.*--member"):
+        make_vectors(path, str(tmp_path / "en"))
     assert make_vectors(path, str(tmp_path / "en"), member="second.txt")
     assert spacy.load(tmp_path / "en").vocab.vectors_length == 2
 

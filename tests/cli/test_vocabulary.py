@@ -14,7 +14,7 @@ from spacy.vocab import Vocab
 from thinc.api import Config
 
 from ..training.runs import write_config
-from .commands import run, succeed
+from .commands import failure, run, succeed
 
 # spaCy initializes with the first 100 documents of a stream
 N_DOCS = 120
@@ -102,6 +102,19 @@ def test_what_is_no_vocabulary_is_refused(
     result = run("train", config, "--output", tmp_path / "out")
     assert result.exit_code == 1
     assert problem in result.output + str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--corpora.dev.path", "null"], "[P472] No corpus path is set in [corpora.dev]"),
+        (["--corpora.train.path", "none.spacy"], "[P109] There is no file none.spacy"),
+    ],
+)
+def test_a_corpus_that_is_not_there_is_named(
+    tmp_path: Path, config: Path, given: list[str], message: str
+) -> None:
+    assert message in failure("psa", "vocabulary", config, "-o", tmp_path / "labels", *given)
 
 
 def test_a_corpus_without_tokens_is_refused(tmp_path: Path, config: Path) -> None:
