@@ -158,6 +158,8 @@ def reports_of(
 ) -> list[Report]:
     """Evaluate the predictions of each layer. `known` has the words seen in training; by default
     they are the model's."""
+    import spacy
+
     from ..evaluation.report import evaluate
     from ..evaluation.sentences import check_annotated, pair_sentences
 
@@ -165,9 +167,11 @@ def reports_of(
     for (name, layer), predicted in zip(layers.items(), predictions, strict=True):
         check_annotated(predicted, layer, system.name)
         vocabulary, note = None, ""
-        if system.nlp is not None and "vocabulary" in layer.groups:
-            pipe = system.nlp.get_pipe(name) if name else None
-            vocabulary, note = find_vocabulary(system.nlp.vocab, pipe, known)
+        if "vocabulary" in layer.groups:
+            pipe = system.nlp.get_pipe(name) if system.nlp and name else None
+            # Any language knows the norms of words
+            vocab = (system.nlp or spacy.blank("xx")).vocab
+            vocabulary, note = find_vocabulary(vocab, pipe, known)
         own = replace(settings, vocabulary=vocabulary, vocabulary_note=note)
         sentences = pair_sentences(gold, predicted, layer)
         reports.append(evaluate(sentences, layer, own, component=name, n_docs=len(gold)))
@@ -191,7 +195,7 @@ def find_vocabulary(
     if trained is None:
         return None, ""
     if 0 in vocab.vectors.shape:
-        note += " The pipeline has no vectors, so no word is in the embedding vocabulary."
+        note += " There are no vectors, so no word is in the embedding vocabulary."
     return ByVocabulary(trained, embedded_words(vocab)), note
 
 

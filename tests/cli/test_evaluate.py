@@ -81,6 +81,10 @@ def test_training_data_says_which_words_are_known(pipeline: Path, save: Save):
     [report] = evaluate_files(str(pipeline), [data], train=[train], n_resamples=5)
     found = {row.name: row.counts.gold for row in report.breakdowns["vocabulary"].rows}
     assert (found["OOEV"], found["OOBV"]) == (1, 1)
+    # A file of predictions has no words of its own
+    [report] = evaluate_files(str(data), [data], target="ents", train=[train], n_resamples=5)
+    found = {row.name: row.counts.gold for row in report.breakdowns["vocabulary"].rows}
+    assert (found["OOEV"], found["OOBV"]) == (1, 1)
 
 
 def test_vectors_make_the_embedding_vocabulary():
