@@ -48,6 +48,8 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results")
     arguments = parser.parse_args()
     data = {task: Path(folder) for task, _, folder in (d.partition("=") for d in arguments.data)}
+    if not data.keys() <= SCORES.keys():
+        parser.error(f"--data takes TASK=FOLDER, where TASK is one of: {', '.join(SCORES)}")
     results: dict[str, Any] = {"machine": describe_machine(), "repetitions": arguments.repeat}
     results["tasks"] = {}
     for task, folder in data.items():

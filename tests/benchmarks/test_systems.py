@@ -94,3 +94,12 @@ def test_a_missing_baseline_is_an_error(tmp_path: Path, monkeypatch: pytest.Monk
     assert list(systems.find_runs(tmp_path, "chunk")) == ["other"]
     with pytest.raises(SystemExit, match="bilstm-crf-chunk"):
         systems.main()
+
+
+def test_tasks_have_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["systems", str(tmp_path), "--data", f"spans={tmp_path}"])
+    with pytest.raises(SystemExit):
+        systems.main()
+    assert "one of: chunk, ner, pos" in capsys.readouterr().err
