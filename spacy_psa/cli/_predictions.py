@@ -34,7 +34,7 @@ def load_pipeline(name: str | Path) -> Language:
 
     path = Path(name)
     check_files(path)
-    _check_folder(path)
+    check_no_training(path)
     is_pipeline = (path / "meta.json").is_file() or spacy.util.is_package(str(name))
     if path.exists() and not is_pipeline:
         raise ValueError(Errors.P271.format(path=name))
@@ -42,7 +42,7 @@ def load_pipeline(name: str | Path) -> Language:
         return spacy.load(name)
 
 
-def _check_folder(path: Path) -> None:
+def check_no_training(path: Path) -> None:
     """Name the pipeline in the output folder of a training."""
     best = path / "model-best"
     if best.is_dir() and not (path / "meta.json").is_file():
@@ -198,7 +198,7 @@ def load_system(name: str, *, given: bool = False) -> System:
     path = Path(name)
     if path.suffix == ".spacy" and not path.is_dir():
         return System(name, None, read_docs(path, Vocab()))
-    _check_folder(path)
+    check_no_training(path)
     if not (path / "meta.json").is_file() and not spacy.util.is_package(name):
         raise ValueError(Errors.P266.format(path=name))
     nlp = load_pipeline(name)

@@ -14,7 +14,7 @@ from ..terminal import msg, show, text_table
 from ._options import CodeOption, ComponentOption, GpuOption, ModelArgument
 from ._outputs import check_files
 from ._predictions import load_pipeline, use_gpu
-from ._tasks import FORMATS, ScoredSpan, Suggestion, replace_undecoded
+from ._tasks import FORMATS, STANDARD_INPUT, ScoredSpan, Suggestion, replace_undecoded
 from ._util import PREDICT, atomic_path, is_stdout, messages, psa_cli, user_errors, write_stdout
 
 if TYPE_CHECKING:
@@ -68,6 +68,8 @@ def annotate_cli(
     """
     from ._predictions import load_tagger
 
+    if str(output) == STANDARD_INPUT:  # which stands for standard output here
+        output = None
     to_stdout = output is None or is_stdout(output)
     with user_errors(to_stdout=to_stdout):
         check_choice("format", form, FORMATS)
@@ -169,7 +171,7 @@ def tag_cli(
     Tag texts and print a table for each. It has words, parts of speech, entities and other spans.
     """
     with user_errors():
-        lines = [replace_undecoded(text) for text in texts or ()]
+        lines = [replace_undecoded(text) for text in texts or () if text.strip()]
         if path is not None:
             from ..corpora.lines import read_lines
 

@@ -12,7 +12,7 @@ from ..disk import sha256_of, walk
 from ..errors import Errors
 from ..terminal import msg
 from ._options import CodeOption, GpuOption
-from ._outputs import check_outputs, save_output
+from ._outputs import check_not_input, check_outputs, save_output
 from ._predictions import choose_layers, join_names, load_system, read_gold, use_gpu
 from ._util import TRAIN, atomic_path, check_writable, psa_cli, user_errors
 from .calibrate import predict
@@ -60,6 +60,7 @@ def card_cli(
     """
     with user_errors():
         check_outputs(outputs or [], (".json", ".md"), charts=())
+        check_not_input(outputs or [], [model / META, *([] if meta is None else [meta])])
         check_writable(model / META)
         fields = {} if meta is None else read_fields(meta)
         use_gpu(gpu_id)

@@ -12,7 +12,7 @@ from ..terminal import msg
 from ._config_errors import config_errors
 from ._options import CodeOption, ComponentOption, DrawingOption, GpuOption, ModelArgument
 from ._outputs import DRAWINGS, check_outputs, save_drawing, save_image, title_names
-from ._predictions import choose_component, use_gpu
+from ._predictions import check_no_training, choose_component, use_gpu
 from ._tasks import replace_undecoded
 from ._util import LOOK, atomic_path, check_writable, psa_cli, user_errors
 
@@ -44,6 +44,7 @@ def draw(config_path: Path, output_path: Path, *, component: str | None = None) 
     from ..analysis.diagram import draw_model
 
     check_outputs([output_path], DRAWINGS, charts=(".png",))
+    check_no_training(config_path)
     path = config_path / "config.cfg" if config_path.is_dir() else config_path
     if not path.is_file():
         raise ValueError(Errors.P109.format(path=path))

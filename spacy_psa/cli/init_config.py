@@ -12,7 +12,7 @@ from ._assembly import BEST, PAPER, RECIPES
 from ._configs import make_config, train_command, updates
 from ._names import ROLES, TARGETS, choose_targets, current_system
 from ._options import LangOption
-from ._outputs import show_command
+from ._outputs import check_not_input, show_command
 from ._schedule import training_docs
 from ._shared_inputs import ENCODERS, Inputs
 from ._templates import names
@@ -154,6 +154,7 @@ def init_config_cli(
         system = current_system(system)
         targets = choose_targets(target or (), task)
         vectors = None if vectors in UNSET else vectors
+        check_not_input([output_path], [] if corpus is None else [corpus])
         if transformer is None:
             check_vectors_folder(vectors, lang)
         docs = None if corpus is None else training_docs(corpus)

@@ -13,6 +13,7 @@ from ._docbins import is_docbin, read_docs
 from ._options import CodeOption, ComponentOption, GpuOption, ScoresOption
 from ._outputs import check_files, save_output
 from ._predictions import (
+    check_no_training,
     choose_role_labeler,
     load_pipeline,
     role_labelers,
@@ -117,6 +118,7 @@ def score_paths(
 
     use_gpu(gpu_id)
     gold = list(_read(gold_path, problems))
+    check_no_training(predicted_path)
     is_pipeline = (predicted_path / "config.cfg").is_file()
     if is_pipeline:
         predicted = list(_predict(gold_path, predicted_path, given, component))

@@ -74,7 +74,7 @@ def train_cli(
     workers: WorkersOption = None,
     timeout: Annotated[
         float,
-        typer.Option(min=1.0, help="Seconds to wait for another of these processes"),
+        typer.Option(min=1.0, help="With several processes, seconds to wait for one of them"),
     ] = TIMEOUT,
 ) -> None:
     """

@@ -18,7 +18,7 @@ from spacy_psa.cli.annotate import annotate, annotate_cli
 from spacy_psa.pipeline.tagger import PSATagger
 
 from ..pipeline.conftest import NAME, WORDS, initialized_nlp, trained_nlp
-from .commands import failure, run, succeed
+from .commands import contents, failure, run, succeed
 
 TEXTS = [" ".join(words) for words in WORDS]
 
@@ -191,6 +191,16 @@ def test_standard_input(model: Path) -> None:
     result = CliRunner().invoke(app, words, input=b"Ann\n\xff\n")
     assert result.exit_code == 1
     assert "[P113]" in result.output and "standard input" in result.output
+
+
+def test_standard_output_has_a_name(
+    texts: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = contents(tmp_path)
+    named = run("psa", "annotate", model, texts, "--output", "-")
+    assert named.stdout == run("psa", "annotate", model, texts).stdout
+    assert contents(tmp_path) == before
 
 
 def test_output_is_written_whole_or_not_at_all(tmp_path: Path, model: Path) -> None:

@@ -70,7 +70,7 @@ def test_nothing_to_tag_is_an_error(tmp_path: Path, pipeline: Path, content: str
     if content is not None:
         (tmp_path / "texts.txt").write_text(content, encoding="utf8")
         arguments = ["--file", tmp_path / "texts.txt"]
-    result = run("psa", "tag", pipeline, *arguments)
+    result = run("psa", "tag", pipeline, "", " ", *arguments)
     assert result.exit_code == 1
     assert "[P140]" in result.output
 

@@ -19,7 +19,7 @@ from spacy_psa.cli import psa_cli
 
 from ..analysis.inside import is_png
 from ..pipeline.conftest import trained_nlp
-from .commands import contents, plain, run, succeed
+from .commands import contents, failure, plain, run, succeed
 
 PAPER = ("check", "require", "fetch", "treebank", "reproduce", "results")
 # As spaCy's command of the same name has it
@@ -88,6 +88,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     none.add_pipe("sentencizer")
     for name, nlp in (("one", one), ("two", two), ("none", none)):
         nlp.to_disk(path / name)
+    (path / "run").mkdir()
+    one.to_disk(path / "run" / "model-best")
     doc = spacy.blank("xx").make_doc("Ann Lee likes Berlin .")
     doc.set_ents([Span(doc, 0, 2, "PER"), Span(doc, 3, 4, "LOC")])
     for token in doc:
@@ -158,9 +160,11 @@ def test_pixels_without_what_draws_them_are_an_error(
 # Each would write over what it reads
 WRITTEN_OVER = {
     "annotate": "{}/one {}/texts.txt -o {}/texts.txt",
+    "card": "{}/one {}/gold.spacy --meta {}/metrics.json -o {}/metrics.json",
     "conlleval": "{}/gold.spacy {}/gold.spacy -o {}/gold.spacy",
     "convert": "{}/gold.conll {}/out.spacy --stats {}/gold.conll",
     "export": "{}/gold.spacy -f conll2003 -o {}/gold.spacy",
+    "init-config": "{}/gold.spacy --force -s psa -t ents --corpus {}/gold.spacy",
     "scores": "{}/metrics.json -o {}/metrics.json",
     "srl-eval": "{}/gold.props {}/gold.props -o {}/gold.props",
 }
@@ -172,6 +176,15 @@ def test_the_input_is_not_replaced(folder: Path, name: str) -> None:
     result = run("psa", name, *WRITTEN_OVER[name].replace("{}", str(folder)).split())
     assert result.exit_code == 1 and "[P451]" in result.output
     assert contents(folder) == before
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["draw {}/run -o {}/out.svg", "evaluate {}/run {}/gold.spacy", "srl-eval {}/gold.props {}/run"],
+)
+def test_the_output_of_a_training_is_no_pipeline(folder: Path, words: str) -> None:
+    message = failure("psa", *words.replace("{}", str(folder)).split())
+    assert "[P269]" in message and "/run/model-best'" in message
 
 
 SEVERAL = {
@@ -197,6 +210,14 @@ def test_of_several_components_one_has_to_be_chosen(folder: Path, name: str) -> 
     unknown = run("psa", name, *words, "--component", "nobody")
     assert unknown.exit_code == 1 and "[P346]" in plain(unknown.output)
     assert "psa_tagger, tags" in " ".join(plain(unknown.output).split())
+
+
+@pytest.mark.parametrize("name", ["train", "vocabulary", "distill {}/one"])
+def test_options_that_are_no_settings_are_an_error(folder: Path, name: str) -> None:
+    words = f"{name} {{}}/one/config.cfg -o {{}}/out --epochs 3".replace("{}", str(folder))
+    result = run("psa", *words.split())
+    assert result.exit_code == 2 and "No such option '--epochs'" in " ".join(result.output.split())
+    assert not list(folder.glob("out*"))
 
 
 @pytest.mark.parametrize("name", ["annotate", "attend", "calibrate", "draw", "labels", "lattice"])
