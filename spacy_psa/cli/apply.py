@@ -82,6 +82,8 @@ def apply_cli(
     """
     from ..scale.work import keep_few_kernels
 
+    if address is not None and engine != "ray":
+        raise typer.BadParameter("it needs --engine ray", param_hint="--address")
     signal.signal(signal.SIGTERM, _interrupt)
     keep_few_kernels()
     with user_errors(), config_errors(model):

@@ -61,7 +61,7 @@ def reproduce_cli(
             "--output",
             "-o",
             "--results",
-            help="JSON file to add the results to; repeatable, for a .md file for the table",
+            help="JSON file to add the results to; repeatable: a .md file gets the table",
         ),
     ],
     seeds: Annotated[str, typer.Option("--seeds", help="Seeds, separated by spaces")] = "0",

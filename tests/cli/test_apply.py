@@ -49,3 +49,8 @@ def test_errors_are_messages(model: Path, tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert "no_such_model" in plain(result.output)
     assert not (tmp_path / "other").exists()
+
+
+def test_a_cluster_is_rays(model: Path, tmp_path: Path) -> None:
+    result = run("psa", "apply", model, tmp_path, "-o", tmp_path / "out", "--address", "auto")
+    assert result.exit_code == 2 and "--engine ray" in plain(result.output)
