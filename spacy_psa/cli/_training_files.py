@@ -30,14 +30,14 @@ def check_training_files(
     and the pipeline of an earlier run replaced. No corpus is loaded here: .spacy files are
     unpacked, column files are read up to the first sentence, and for others only the path is
     checked."""
-    settings = check_corpora(config, corpora)
+    settings = check_readers(config, corpora)
     check_vectors_folder(settings["initialize"].get("vectors"), settings["nlp"]["lang"])
     for _, model in _transformers(settings["components"], "components"):
         if find_spec("transformers"):
             check_transformer(model["name"])
 
 
-def check_corpora(config: Config, corpora: Sequence[str]) -> dict[str, Any]:
+def check_readers(config: Config, corpora: Sequence[str]) -> dict[str, Any]:
     """Check that corpora can be read, and return the config with its variables replaced and spaCy's
     defaults for what it leaves out."""
     from spacy.language import DEFAULT_CONFIG

@@ -22,7 +22,7 @@ from ..terminal import msg
 from ._config_errors import config_errors
 from ._options import WITH_OVERRIDES, FolderOption, LangOption, TrainingCodeOption
 from ._outputs import check_pipeline_folder
-from ._training_files import check_corpora, check_vectors_folder
+from ._training_files import check_readers, check_vectors_folder
 from ._util import DATA, UNSET, atomic_path, one_output, psa_cli, user_errors
 
 FILE = "vocabulary.json"
@@ -74,7 +74,7 @@ def write_vocabulary(
     with show_validation_error(config_path, hint_fill=False), config_errors(config_path):
         config = load_config(config_path, overrides=overrides, interpolate=False)
         # spaCy makes all readers of a section, if only one is wanted, too
-        check_corpora(config, ("train_corpus", "dev_corpus"))
+        check_readers(config, ("train_corpus", "dev_corpus"))
         nlp = load_model_from_config(config, auto_fill=True)
         settings = nlp.config.interpolate()
         name = settings["training"]["train_corpus"]
