@@ -29,7 +29,7 @@ class JoinedRows(NamedTuple):
 def join(lengths: tuple[int, ...]) -> JoinedRows:
     """Arrange sequences of at least one position in rows, longest first, each in the row with the
     least space that fits it."""
-    n_steps, n_rows = max(lengths), 0
+    n_steps, n_rows = max(lengths, default=0), 0
     row_of, begin_of = [0] * len(lengths), [0] * len(lengths)
     rows_by_space: list[list[int]] = [[] for _ in range(n_steps + 1)]
     for sequence in sorted(range(len(lengths)), key=lambda sequence: -lengths[sequence]):
@@ -42,7 +42,7 @@ def join(lengths: tuple[int, ...]) -> JoinedRows:
             row, left, n_rows = n_rows, n_steps - length, n_rows + 1
         row_of[sequence], begin_of[sequence] = row, n_steps - left - length
         rows_by_space[left].append(row)
-    counts = np.asarray(lengths)
+    counts = np.asarray(lengths, dtype=np.int64)
     before = (counts.cumsum() - counts).repeat(counts)
     steps = np.arange(len(before)) - before + np.repeat(begin_of, counts)
     places = np.stack([steps, n_steps - 1 - steps]) * n_rows + np.repeat(row_of, counts)

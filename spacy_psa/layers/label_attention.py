@@ -117,7 +117,7 @@ class LabelAttention(LabelReader):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        if labels.width % heads:
+        if heads < 1 or labels.width % heads:
             raise ValueError(Errors.P213.format(heads=heads, width=labels.width))
         self.labels, self.heads = labels, heads
         self.query = projection(labels.width)
@@ -139,7 +139,7 @@ class LabelAttention(LabelReader):
         keys = keys.reshape(self.labels.n_labels, self.heads, -1).permute(1, 2, 0)
         with full_precision(queries, keys) as (queries, keys):
             weights = torch.softmax(queries @ keys, dim=2)
-        return weights.transpose(0, 1).view(*x.shape[:-1], self.heads, -1)
+        return weights.transpose(0, 1).view(*x.shape[:-1], self.heads, self.labels.n_labels)
 
     def read(self, distributions: Tensor) -> Tensor:
         """Compute the weighted sum of the labels that each token attends to.
@@ -152,7 +152,8 @@ class LabelAttention(LabelReader):
         values = self.value(self.labels.weight).reshape(self.labels.n_labels, self.heads, -1)
         with full_precision(weights, values.transpose(0, 1)) as (weights, values):
             context = weights @ values
-        return context.transpose(0, 1).reshape(*distributions.shape[:-2], -1)
+        width = self.heads * context.shape[2]
+        return context.transpose(0, 1).reshape(*distributions.shape[:-2], width)
 
 
 class LabelAttentionDecoder(PackedLayer, nn.Module):

@@ -39,7 +39,8 @@ class MultiHeadSelfAttention(PackedLayer, nn.Module):
         then attend to different distances. In both cases the bias reads whole token vectors.
     attention_dropout (float): Dropout on the attention weights.
     scale (Optional[float]): The factor c of the dot products; 1 / √key_width by default.
-    RAISES (ValueError): If `n_heads` does not divide the width and `key_width` is not given.
+    RAISES (ValueError): If there are no heads, or `n_heads` does not divide the width and
+        `key_width` is not given.
 
     Source: Vaswani et al. (2017), section 3.2; Tan et al. (2018), equations 1 to 4.
     """
@@ -56,7 +57,7 @@ class MultiHeadSelfAttention(PackedLayer, nn.Module):
         scale: float | None = None,
     ) -> None:
         super().__init__()
-        if key_width is None and width % n_heads:
+        if n_heads < 1 or (key_width is None and width % n_heads):
             raise ValueError(Errors.P220.format(n_heads=n_heads, width=width))
         self.width, self.n_heads = width, n_heads
         self.key_width = width // n_heads if key_width is None else key_width

@@ -167,3 +167,12 @@ def test_sentences_alone_come_out_as_in_a_batch(name: str, learns: bool) -> None
         for row, n in enumerate(lengths):
             alone = module(x[row : row + 1, :n], SequenceMask(torch.tensor([n]), n))
             assert_close(output[row, :n], alone[0], 1e-5)
+
+
+@pytest.mark.parametrize("learns", [True, False])
+@pytest.mark.parametrize("name", ENCODERS)
+def test_a_batch_may_have_no_sentences(name: str, learns: bool) -> None:
+    x = normal(0, 3, WIDTH)
+    with torch.set_grad_enabled(learns):
+        output = make(name)(x, SequenceMask(torch.zeros(0, dtype=torch.long), 3))
+    assert output.shape[:2] == (0, 3)

@@ -45,9 +45,10 @@ def test_attention_equals_loops(heads, projection, dtype, device):
         assert_close(output[row, :n], attended(expected, state, relu=relu), TOLERANCE[dtype])
 
 
-def test_heads_that_do_not_divide_the_width_are_an_error():
-    with pytest.raises(ValueError, match=rf"P213.* 4 heads .* width {WIDTH} "):
-        make_attention(4)
+@pytest.mark.parametrize("heads", [4, 0, -2])
+def test_heads_that_do_not_divide_the_width_are_an_error(heads):
+    with pytest.raises(ValueError, match=rf"P213.* {heads} heads .* width {WIDTH} "):
+        make_attention(heads)
 
 
 def test_weights_of_each_head_are_a_distribution():

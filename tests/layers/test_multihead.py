@@ -75,9 +75,13 @@ def test_each_head_has_its_own_bias_unless_they_share_one(share):
     assert torch.equal(first, second) == share
 
 
-def test_a_width_that_heads_cannot_share_is_an_error():
-    with pytest.raises(ValueError, match=r"P220.*4 attention heads.*6"):
-        MultiHeadSelfAttention(6, 4)
+@pytest.mark.parametrize("n_heads", [4, 0, -2])
+def test_a_width_that_heads_cannot_share_is_an_error(n_heads):
+    with pytest.raises(ValueError, match=rf"P220.*{n_heads} attention heads.*6"):
+        MultiHeadSelfAttention(6, n_heads)
+
+
+def test_heads_of_another_width():
     assert MultiHeadSelfAttention(6, 4, key_width=2).query.weight.shape == (8, 6)
 
 

@@ -94,3 +94,11 @@ def test_shapes_are_found_without_numbers(name):
     x, lengths = batch_of(LENGTHS, WIDTH), torch.tensor(LENGTHS, device="meta")
     found = make(name).to("meta")(x.to("meta"), SequenceMask(lengths, max(LENGTHS)))
     assert found.is_meta and found.shape == make(name)(x, mask_of(LENGTHS)).shape
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_batch_may_have_no_sentences(name):
+    x = normal(0, 3, WIDTH).requires_grad_()
+    output = make(name)(x, SequenceMask(torch.zeros(0, dtype=torch.long), 3))
+    output.sum().backward()
+    assert output.shape[:2] == (0, 3)
