@@ -27,7 +27,7 @@ class DeepAtt(PackedLayer, nn.Module):
     - Dot products are divided by √(d / h), the root of a head's width, as in the code. Equation 1
       prints √d, for attention that is not yet split into heads.
     - Attention dropout applies to the attention weights, as in the code. The paper says 'before the
-      softmax layer'.
+      attention softmax layer'.
     - Sub-layer weights are orthogonal. 'Other parameters', here those of the input map, are drawn
       from a normal distribution with standard deviation 1 / √d, as in the code; the paper calls
       this the variance. Layer normalization starts with gain 1 and offset 0. Parameters outside

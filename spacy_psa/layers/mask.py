@@ -16,6 +16,9 @@ from .ops import ops_for
 class SequenceMask:
     """The lengths of the sequences in a padded batch, and the masks derived from them.
 
+    Vectors have two forms: padded, (batch_size, width, d), and packed, (tokens, d), the real
+    positions alone. Layers take both where padding would only cost time.
+
     lengths (Tensor): Number of real positions in each row. Shape: (batch_size,), integers ≥ 1.
     width (int): Number of positions in each row, including padding.
     """

@@ -51,7 +51,8 @@ def build_label_refinement(
     depth (int): Number of encoders. Each but the last is followed by attention to labels; the last
         is followed by the decoder. So this is the number of layers of BiLSTM-LAN (3 in the paper),
         and one more than the number L of refinement layers (1 in the paper).
-    input_dropout (float): Dropout on the input of the first layer (0.5 in both papers).
+    input_dropout (float): Dropout on the input of the first layer (0.5 in Wang et al. 2021, and in
+        the published code of BiLSTM-LAN).
     RETURNS (EncoderBuilder): Builds a `LabelRefinement`.
     RAISES (ValueError): If a value is out of range.
     """

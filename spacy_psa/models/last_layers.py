@@ -30,7 +30,7 @@ def build_last_layers(
     RETURNS (Tok2Vec): The layer. Output width: the transformer's.
     RAISES (ValueError): If the number of layers is less than 1.
 
-    Source: Wang et al. (2021), section 4.2: 'the averages of all BERT subword embeddings in the
+    Source: Wang et al. (2021), section 4.2: 'the averages [of] all BERT subword embeddings in the
     last four layers'.
     """
     from spacy_transformers.layers import TransformerListener, split_trf_batch
