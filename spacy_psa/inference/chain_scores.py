@@ -49,6 +49,12 @@ def check_labels(potentials: Potentials, labels: Tensor) -> Tensor:
     return labels.to(device=potentials.device, dtype=torch.long)
 
 
+def as_sets(labels: Tensor, n_labels: int) -> Tensor:
+    """Labels (N,) as sets (N, L), in booleans: an unknown label is any label."""
+    sets = (labels == UNKNOWN).unsqueeze(1).repeat(1, n_labels)
+    return sets.scatter_(1, labels.clamp(min=0).unsqueeze(1), True)
+
+
 class Places(NamedTuple):
     """The positions of chains, as index tensors on some device."""
 

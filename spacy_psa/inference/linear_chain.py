@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from ..errors import Errors
-from .chain_scores import UNKNOWN, check_labels, log_ratio, path_score, working_dtype
+from .chain_scores import UNKNOWN, as_sets, check_labels, log_ratio, path_score, working_dtype
 from .constraints import Constraints
 from .engines.backends import Backend, ExpectedCounts, get_backend
 from .engines.logspace import IndependentBackend, LogSpaceBackend
@@ -92,13 +92,10 @@ class LinearChain:
         RETURNS (Tensor): *Shape:* (C,). -inf, with zero gradient, for impossible labels.
         RAISES (ValueError): If the labels do not match the potentials.
         """
-        labels = self._check_labels(labels)
-        unknown = labels == UNKNOWN
-        if not bool(unknown.any()):
+        labels = check_labels(self.potentials, labels)
+        if not bool((labels == UNKNOWN).any()):
             return self._backend.log_prob(self.potentials, labels)
-        allowed = unknown.unsqueeze(1).repeat(1, self.potentials.n_labels)
-        allowed.scatter_(1, labels.clamp(min=0).unsqueeze(1), True)
-        return self.log_prob_of(allowed)
+        return self.log_prob_of(as_sets(labels, self.potentials.n_labels))
 
     def log_prob_of(self, allowed: Tensor) -> Tensor:
         """The log of the total probability of all label sequences within given sets.
@@ -118,7 +115,7 @@ class LinearChain:
         RETURNS (Tensor): *Shape:* (C,)
         RAISES (ValueError): If the labels do not match the potentials.
         """
-        labels = self._check_labels(labels)
+        labels = check_labels(self.potentials, labels)
         if bool((labels == UNKNOWN).any()):
             raise ValueError(Errors.P003.format(problem="unknown labels (-1) have no score"))
         return path_score(self.potentials, labels)
@@ -221,9 +218,6 @@ class LinearChain:
     def _as_score(self, scores: Tensor) -> Tensor:
         # In two steps, as not all devices support float64
         return scores.to(working_dtype(self.potentials)).to(self.potentials.device)
-
-    def _check_labels(self, labels: Tensor) -> Tensor:
-        return check_labels(self.potentials, labels)
 
 
 def _check_count(name: str, value: int) -> None:

@@ -10,13 +10,15 @@ from torch import Tensor
 from ..errors import Errors
 from .chain_scores import (
     UNKNOWN,
+    as_sets,
+    chain_indices,
+    check_labels,
     log_ratio,
     sum_by_chain,
     without_inference_mode,
     working_dtype,
 )
 from .constraints import Constraints, with_copies
-from .layout import time_major
 from .linear_chain import LinearChain
 from .potentials import Potentials
 
@@ -58,7 +60,7 @@ def smoothed_log_prob(chain: LinearChain, labels: Tensor, smoothing: float) -> T
     """
     if smoothing == 0.0:
         return chain.log_prob(labels)
-    labels = chain._check_labels(labels)
+    labels = check_labels(chain.potentials, labels)
     expected = _Expected(chain.potentials, labels, smoothing)
     if any(bool((scores == -torch.inf).any()) for scores in expected.scores.values()):
         raise ValueError(Errors.P230.format(smoothing=smoothing))
@@ -73,20 +75,13 @@ class _Expected:
     """Expected scores under smoothed labels (N,)."""
 
     def __init__(self, potentials: Potentials, labels: Tensor, smoothing: float) -> None:
-        layout, device = time_major(potentials.lengths), potentials.device
-        dtype, n_labels = working_dtype(potentials), potentials.n_labels
+        dtype, n_labels, device = working_dtype(potentials), potentials.n_labels, potentials.device
         self.potentials = potentials
         self.unknown = labels == UNKNOWN
         self.scores = {name: tensor.to(dtype) for name, tensor in potentials.tensors().items()}
-        self.first, self.last, self.inner, self.chains = (
-            torch.from_numpy(index).to(device)
-            for index in (
-                layout.first_tokens,
-                layout.last_tokens,
-                layout.inner_tokens,
-                layout.chain_of_token,
-            )
-        )
+        places = chain_indices(potentials.lengths, device)
+        self.first, self.last, self.inner = places.first, places.last, places.inner
+        self.chains = places.chain_of_token
         if "pairwise" in self.scores:
             self.scores["pairwise"] = self.scores["pairwise"][self.inner]
         # A single label cannot be smoothed; unknown labels get rows of zeros
@@ -183,10 +178,9 @@ def log_prob_of_sets(
     Source: Tsuboi et al. (2008), 'Training Conditional Random Fields Using Incomplete Annotations',
     for ambiguous annotation.
     """
-    labels = chain._check_labels(labels)
+    labels = check_labels(chain.potentials, labels)
     n_labels = chain.potentials.n_labels
-    allowed = (labels == UNKNOWN).unsqueeze(1).repeat(1, n_labels)
-    allowed.scatter_(1, labels.clamp(min=0).unsqueeze(1), True)
+    allowed = as_sets(labels, n_labels)
     tokens = sorted(sets)
     of_sets = torch.zeros(len(tokens), n_labels, dtype=torch.bool)
     for row, token in enumerate(tokens):

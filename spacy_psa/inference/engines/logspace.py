@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 
 from ..chain_scores import (
+    chain_indices,
     log_ratio,
     path_score,
     sum_by_chain,
     without_inference_mode,
     working_dtype,
 )
-from ..layout import time_major
 from ..potentials import Potentials
 from .autodiff import unused_zero
 from .backends import ExpectedCounts
@@ -89,25 +89,22 @@ class IndependentBackend:
     def marginals(self, potentials: Potentials) -> Tensor:
         log_z = _token_log_partition(potentials)
         impossible = sum_by_chain(log_z.detach(), potentials) == -torch.inf
-        chains = torch.from_numpy(time_major(potentials.lengths).chain_of_token)
-        dead = impossible[chains.to(impossible.device)].unsqueeze(1)
+        chains = chain_indices(potentials.lengths, impossible.device).chain_of_token
+        dead = impossible[chains].unsqueeze(1)
         scores = potentials.emissions.to(log_z.dtype).masked_fill(dead, 0.0)
         probabilities = torch.softmax(scores, dim=1).masked_fill(dead, 0.0)
         return probabilities.to(potentials.emissions.dtype)
 
     def expected_counts(self, potentials: Potentials) -> ExpectedCounts:
-        layout = time_major(potentials.lengths)
         marginals = self.marginals(potentials.detach())
-        inner = torch.from_numpy(layout.inner_tokens).to(marginals.device)
-        first = torch.from_numpy(layout.first_tokens).to(marginals.device)
-        last = torch.from_numpy(layout.last_tokens).to(marginals.device)
+        places = chain_indices(potentials.lengths, marginals.device)
         # Autocast would multiply in low precision
         with torch.autocast(marginals.device.type, enabled=False):
-            transitions = marginals[inner - 1].t() @ marginals[inner]
+            transitions = marginals[places.inner - 1].t() @ marginals[places.inner]
         return ExpectedCounts(
             transitions=transitions,
-            start=marginals[first].sum(dim=0),
-            end=marginals[last].sum(dim=0),
+            start=marginals[places.first].sum(dim=0),
+            end=marginals[places.last].sum(dim=0),
         )
 
 
