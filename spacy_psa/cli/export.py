@@ -84,7 +84,9 @@ def export_cli(
     output_path: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", help="File to write; for conll2005, with .words and .props added"
+            "--output",
+            "-o",
+            help="File to write, or - for stdout; for conll2005, with .words and .props added",
         ),
     ],
     form: Annotated[
@@ -108,6 +110,7 @@ def export_cli(
     from ..corpora.problems import Problems
     from ..figures.tables import counted
 
+    output_path = Path("/dev/stdout") if str(output_path) == "-" else output_path
     to_stdout = is_stdout(output_path)
     problems = Problems()
     with user_errors(to_stdout=to_stdout):

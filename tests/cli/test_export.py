@@ -131,11 +131,12 @@ def test_overlapping_spans_are_errors_that_name_the_sentence(tmp_path, docs_path
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="the system has no /dev/stdout")
-def test_standard_output_may_be_a_file_with_something_in_it(tmp_path, docs_path):
+@pytest.mark.parametrize("name", ["/dev/stdout", "-"])
+def test_standard_output_may_be_a_file_with_something_in_it(tmp_path, docs_path, name):
     whole, redirected = tmp_path / "whole", tmp_path / "redirected"
     assert run(docs_path, "-o", whole, "-f", "conll2000").exit_code == 0
     redirected.write_bytes(b"before\n")
     with descriptor(1, redirected, os.O_WRONLY | os.O_APPEND):
-        result = run(docs_path, "-o", "/dev/stdout", "-f", "conll2000")
+        result = run(docs_path, "-o", name, "-f", "conll2000")
     assert result.exit_code == 0 and "Wrote 2 sentences to /dev/stdout" in result.stderr
     assert redirected.read_bytes() == b"before\n" + whole.read_bytes()
