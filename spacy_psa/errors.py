@@ -1241,8 +1241,8 @@ class Errors(metaclass=_Coded):
         "student need the same target and labels."
     )
     P533 = (
-        "The cached probabilities in '{path}' are of a run that differs in its {problem}. Remove "
-        "the folder, or choose another --output."
+        "The cached probabilities in '{path}' are of a run that differs in its {problem}. Choose "
+        "another --output, or use --force to replace them."
     )
     P534 = "The cached probabilities in '{path}' are damaged: {problem}. Remove the folder."
     P535 = "There is nothing to learn from: {problem}. Give files with texts (--texts), or --gold."

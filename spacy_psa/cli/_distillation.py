@@ -47,6 +47,7 @@ def prepare(
     limit: int | None = None,
     select: int | None = None,
     select_by: str | None = None,
+    force: bool = False,
     overrides: dict[str, Any] | None = None,
     use_gpu: int = -1,
 ) -> Path:
@@ -95,7 +96,7 @@ def prepare(
         "choice of texts": [words, limit, select, chosen_by, tokenizer.lang],
         "settings": [settings.temperature, settings.mass, settings.most],
     }
-    cache = Cache(output / CACHE, origin)
+    cache = Cache(output / CACHE, origin, force=force)
     if cache.is_complete:
         msg.good(f"The teacher's probabilities are there already: {cache.folder}")
     else:

@@ -71,6 +71,10 @@ def distill_cli(
         str | None,
         typer.Option(help="Pipeline whose uncertainty counts, such as a student; or the teacher"),
     ] = None,
+    force: Annotated[
+        bool,
+        typer.Option("--force", "-F", help="Replace what another teacher said, or of other texts"),
+    ] = False,
     resume: ResumeOption = False,
     checkpoint_every: CheckpointOption = None,
     keep_epochs: KeepOption = "",
@@ -110,6 +114,7 @@ def distill_cli(
             limit=limit,
             select=select,
             select_by=select_by,
+            force=force,
             overrides=overrides,
             use_gpu=use_gpu,
         )

@@ -33,17 +33,21 @@ class Cache:
 
     folder (Path): The folder.
     origin (Dict[str, Any]): What they were computed from: checksums and settings by name.
+    force (bool): Whether to remove probabilities of another origin.
     RAISES (ValueError): If the folder has probabilities of another origin.
     """
 
-    def __init__(self, folder: Path, origin: dict[str, Any]) -> None:
+    def __init__(self, folder: Path, origin: dict[str, Any], *, force: bool = False) -> None:
         self.folder, self.origin = folder, origin
         found = read_manifest(folder) if (folder / MANIFEST).exists() else None
         # A run that ended before its first block has left nothing to lose
         if found is not None and (found["info"] or self.n_blocks):
-            for name, value in origin.items():
-                if found["origin"].get(name) != value:
-                    raise ValueError(Errors.P533.format(path=folder, problem=name))
+            other = [name for name in origin if found["origin"].get(name) != origin[name]]
+            if other and not force:
+                raise ValueError(Errors.P533.format(path=folder, problem=other[0]))
+            if other:
+                found = None
+                self._clear()
         self.info: dict[str, Any] = {} if found is None else found["info"]
 
     @property
@@ -58,6 +62,12 @@ class Cache:
         while all(path.exists() for path in self._paths(n)):
             n += 1
         return n
+
+    def _clear(self) -> None:
+        for number in reversed(range(self.n_blocks)):
+            for path in self._paths(number):
+                path.unlink()
+        (self.folder / MANIFEST).unlink()
 
     def begin(self) -> None:
         """Note the origin, before the first block."""

@@ -139,6 +139,10 @@ def test_resuming_and_other_inputs(folder: Path, trained: Path, tmp_path: Path) 
     command[2] = other
     refused = run(*command, "--texts", folder / "texts.txt.gz")
     assert "differs in its teacher" in " ".join(plain(refused.output).split())
+    succeed(*command, "--texts", folder / "texts.jsonl", "--force", *short)
+    assert contents(trained / "teacher") != before
+    again = succeed(*command, "--texts", folder / "texts.jsonl", "--force", *short)
+    assert "are there already" in again
 
 
 def test_a_run_that_ended_before_its_first_block_leaves_room_for_another(tmp_path: Path) -> None:
