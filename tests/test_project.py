@@ -176,6 +176,13 @@ def test_packages_are_what_their_descriptions_say() -> None:
                 assert f"packages/en_{meta['name']}-{meta['version']}" in command["outputs"]
 
 
+def test_corpora_are_the_same_for_all_seeds() -> None:
+    first, second = commands(), commands(seed="1")
+    made = [name for name, c in first.items() if any("corpus/" in x for x in c.get("outputs", []))]
+    assert "conll2000-convert" in made
+    assert {name: first[name] for name in made} == {name: second[name] for name in made}
+
+
 def test_commands_that_write_pipelines_can_be_run_again() -> None:
     for command in commands().values():
         for line in command["script"]:
