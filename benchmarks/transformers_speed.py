@@ -1,14 +1,16 @@
-"""Training speed of components on a pretrained transformer, in full and in mixed precision.
+"""Speed of components on a pretrained transformer, in full and on a GPU in mixed precision.
 
     python -m benchmarks.transformers_speed TRANSFORMER --data corpora/wnut17 --device cuda
 
 All systems of `benchmarks.transformers` train on the same batches in turns, those of the config of
-`psa init-config --transformer`. A figure is the median of the sentences per second of all turns;
-reading sentences and evaluation are not part of it. Mixed precision needs a GPU.
+`psa init-config --transformer`, and then tag the same sentences in turns, with `nlp.pipe`. A figure
+is the median of the sentences per second of all turns; reading sentences and evaluation are not
+part of it. Mixed precision needs a GPU.
 """
 
 import argparse
 import statistics
+from collections import deque
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
@@ -27,6 +29,7 @@ from .timing import make_clock, time_interleaved, use_device
 from .transformers import SYSTEMS, config_of, read
 
 NAME = "transformers-speed"
+TRAINED, TAGGED = "sentences/s", "tagged sentences/s"
 PRECISIONS = {"fp32": False, "mixed": True}
 
 
@@ -40,30 +43,32 @@ def main() -> None:
     arguments = parser.parse_args()
     use_device(arguments.device, pipelines=True)
     on_gpu = arguments.device == "cuda"
-    actions, count = {}, 0
+    trained, tagged, count = {}, {}, 0
     for system in arguments.systems:
         for precision in PRECISIONS if on_gpu else ["fp32"]:
-            actions[f"{system}, {precision}"], count = training(arguments, system, precision)
+            name = f"{system}, {precision}"
+            trained[name], tagged[name], count = actions(arguments, system, precision)
     clock = make_clock(arguments.clock, arguments.device)
-    seconds = time_interleaved(actions, arguments.repeat, clock, "training")
     results: dict[str, Any] = {**describe_run(arguments), "sentences": count}
     results["transformer"] = Path(arguments.transformer).name
-    results["sentences/s"] = {
-        name: round(count / statistics.median(spent), 1) for name, spent in seconds.items()
-    }
+    for key, timed in ((TRAINED, trained), (TAGGED, tagged)):
+        seconds = time_interleaved(timed, arguments.repeat, clock, key)
+        results[key] = {
+            name: round(count / statistics.median(spent), 1) for name, spent in seconds.items()
+        }
     write(arguments.output, NAME, results, to_markdown(results))
 
 
-def training(
+def actions(
     arguments: argparse.Namespace, system: str, precision: str
-) -> tuple[Callable[[], None], int]:
-    """Make the function that is timed.
+) -> tuple[Callable[[], None], Callable[[], None], int]:
+    """Make the functions that are timed.
 
     arguments (Namespace): The options.
     system (str): A key of `transformers.SYSTEMS`.
     precision (str): A key of `PRECISIONS`.
-    RETURNS (Tuple[Callable, int]): A function that trains on some batches, and how many sentences
-        these have.
+    RETURNS (Tuple[Callable, Callable, int]): A function that trains on some batches, one that tags
+        their sentences, and how many these are.
     """
     options = argparse.Namespace(
         transformer=arguments.transformer, gpu=arguments.device == "cuda", data=arguments.data
@@ -81,7 +86,11 @@ def training(
     resolved = registry.resolve(chosen, validate=False)
     examples = read(spacy.blank("en"), arguments.data / "train.spacy")
     batches = list(islice(resolved["batcher"](examples), arguments.batches))
-    return lambda: train(nlp, batches, resolved["optimizer"]), sum(map(len, batches))
+    return (
+        lambda: train(nlp, batches, resolved["optimizer"]),
+        lambda: tag(nlp, batches),
+        sum(map(len, batches)),
+    )
 
 
 def train(nlp: Language, batches: list[list[Example]], optimizer: Any) -> None:
@@ -92,6 +101,12 @@ def train(nlp: Language, batches: list[list[Example]], optimizer: Any) -> None:
         optimizer.step_schedules()
 
 
+def tag(nlp: Language, batches: list[list[Example]]) -> None:
+    """Tag the sentences of some batches."""
+    docs = [eg.predicted.copy() for batch in batches for eg in batch]
+    deque(nlp.pipe(docs), maxlen=0)
+
+
 def to_markdown(results: dict[str, Any]) -> str:
     """Format the results as a page.
 
@@ -99,14 +114,16 @@ def to_markdown(results: dict[str, Any]) -> str:
     RETURNS (str): Markdown.
     """
     speeds: dict[str, dict[str, float]] = {}
-    for name, speed in results["sentences/s"].items():
-        system, _, precision = name.partition(", ")
-        speeds.setdefault(system, {})[precision] = speed
-    precisions = list(next(iter(speeds.values())))
-    rows = [[s, *(f"{found[p]:,.0f}" for p in precisions)] for s, found in speeds.items()]
-    intro = f"Sentences per second in training, on {results['transformer']} as the transformer."
-    lines = ["", intro, *table(["system", *precisions], rows)]
-    return page("Training on a transformer", "transformers_speed", describe(results), lines)
+    kinds = {TRAINED: "training", TAGGED: "tagging"}
+    for key, kind in kinds.items():
+        for name, speed in results.get(key, {}).items():
+            system, _, precision = name.partition(", ")
+            speeds.setdefault(system, {})[f"{kind}, {precision}"] = speed
+    columns = list(next(iter(speeds.values())))
+    rows = [[s, *(f"{found[c]:,.0f}" for c in columns)] for s, found in speeds.items()]
+    intro = f"Sentences per second, on {results['transformer']} as the transformer."
+    lines = ["", intro, *table(["system", *columns], rows)]
+    return page("Speed on a transformer", "transformers_speed", describe(results), lines)
 
 
 if __name__ == "__main__":
