@@ -140,7 +140,7 @@ def forward(
         bucket_positions=PREDICTED_POSITIONS if on_cpu and not is_train else BUCKET_POSITIONS,
     )
     n_labels = model.get_dim("nO")
-    if is_train:
+    if is_train and network.get_dim("nO") != n_labels:
         grow(model)
     potentials, backprop_network = network((flat, layout), is_train)
 
@@ -148,7 +148,8 @@ def forward(
         d_flat = backprop_network(d_potentials)
         return backprop_tok2vec(unflatten(model.ops, d_flat, [len(doc) for doc in docs]))
 
-    return padded(potentials, n_labels), backprop
+    has_all = potentials.n_labels == n_labels
+    return potentials if has_all else padded(potentials, n_labels), backprop
 
 
 def _network_forward(

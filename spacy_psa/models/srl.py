@@ -120,7 +120,7 @@ def forward(
         zeros = model.ops.alloc2f(*flat.shape)
         return empty, lambda _: backprop_tok2vec(unflatten(model.ops, zeros, lengths))
     n_labels = model.get_dim("nO")
-    if is_train:
+    if is_train and network.get_dim("nO") != n_labels:
         grow(model)
     potentials, backprop_network = network((flat, positions), is_train)
 

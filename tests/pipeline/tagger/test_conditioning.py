@@ -168,7 +168,9 @@ def test_where_nothing_is_annotated_nothing_is_computed(target: str) -> None:
     nlp = trained_nlp(target)
     tagger, docs = tagger_of(nlp), make_docs(nlp, [*WORDS, []])
     potentials = tagger.model.predict(docs)
-    tagger.model = SimpleNamespace(predict=lambda docs: potentials, has_dim=lambda name: True)
+    tagger.model = SimpleNamespace(
+        predict=lambda docs: potentials, has_dim=lambda name: True, walk=list
+    )
     emissions = tagger.distribution(docs).potentials.emissions
     assert emissions.data_ptr() == potentials.emissions.data_ptr()
 

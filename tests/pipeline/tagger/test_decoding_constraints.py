@@ -33,7 +33,9 @@ def test_the_best_sequence_is_read_as_conlleval_reads_it(
     assert pipe.tags == TAGS
     scores = torch.zeros(4, 5)
     scores[range(4), [TAGS.index(tag) for tag in best]] = 5.0
-    model = SimpleNamespace(predict=lambda docs: Potentials(scores, [4]), has_dim=lambda _: True)
+    model = SimpleNamespace(
+        predict=lambda docs: Potentials(scores, [4]), has_dim=lambda _: True, walk=list
+    )
     monkeypatch.setattr(pipe, "model", model)
     doc = Doc(nlp.vocab, words=["a", "b", "c", "d"], sent_starts=[True, False, False, False])
     pipe.set_annotations([doc], pipe.predict([doc]))
