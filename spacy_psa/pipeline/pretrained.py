@@ -69,10 +69,11 @@ def warn_of_unread(pipe: Any, docs: Iterable[Doc]) -> None:
     """Warn of documents that the component to which another one listens has not read: listeners
     take their vectors for zeros, without a word."""
     for node in pipe.model.walk():
-        upstream = getattr(node, "upstream_name", None)
-        unread = (doc for doc in docs if len(doc) and not _is_read(doc, node))
-        if upstream is not None and (doc := next(unread, None)) is not None:
-            warn(Warnings.W447.format(upstream=upstream, name=pipe.name, text=doc.text[:60]))
+        if hasattr(node, "upstream_name"):
+            unread = next((doc for doc in docs if len(doc) and not _is_read(doc, node)), None)
+            if unread is not None:
+                names = {"upstream": node.upstream_name, "name": pipe.name}
+                warn(Warnings.W447.format(**names, text=unread.text[:60]))
 
 
 def _is_read(doc: Doc, listener: Model) -> bool:
