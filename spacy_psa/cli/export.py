@@ -112,6 +112,8 @@ def export_cli(
 
     output_path = Path("/dev/stdout") if str(output_path) == "-" else output_path
     to_stdout = is_stdout(output_path)
+    if to_stdout and form == "conll2005":
+        raise typer.BadParameter("conll2005 is written to two files", param_hint="--output")
     problems = Problems()
     with user_errors(to_stdout=to_stdout):
         n_sentences, paths = export(

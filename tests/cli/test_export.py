@@ -130,6 +130,12 @@ def test_overlapping_spans_are_errors_that_name_the_sentence(tmp_path, docs_path
     assert "[P165] Sentence 2 ('Yes') cannot be written" in " ".join(result.output.split())
 
 
+@pytest.mark.parametrize("name", ["/dev/stdout", "-"])
+def test_two_files_cannot_be_written_to_standard_output(docs_path, name):
+    result = run(docs_path, "-o", name, "-f", "conll2005")
+    assert result.exit_code == 2 and "two files" in result.output
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="the system has no /dev/stdout")
 @pytest.mark.parametrize("name", ["/dev/stdout", "-"])
 def test_standard_output_may_be_a_file_with_something_in_it(tmp_path, docs_path, name):
