@@ -73,7 +73,7 @@ def distill_cli(
     ] = None,
     force: Annotated[
         bool,
-        typer.Option("--force", "-F", help="Replace what another teacher said, or of other texts"),
+        typer.Option("--force", "-F", help="Replace probabilities of another teacher or texts"),
     ] = False,
     resume: ResumeOption = False,
     checkpoint_every: CheckpointOption = None,

@@ -33,21 +33,21 @@ class Cache:
 
     folder (Path): The folder.
     origin (Dict[str, Any]): What they were computed from: checksums and settings by name.
-    force (bool): Whether to remove probabilities of another origin.
+    force (bool): Whether the first block replaces probabilities of another origin.
     RAISES (ValueError): If the folder has probabilities of another origin.
     """
 
     def __init__(self, folder: Path, origin: dict[str, Any], *, force: bool = False) -> None:
         self.folder, self.origin = folder, origin
+        self._replaced: dict[str, Any] | None = None
         found = read_manifest(folder) if (folder / MANIFEST).exists() else None
         # A run that ended before its first block has left nothing to lose
         if found is not None and (found["info"] or self.n_blocks):
             other = [name for name in origin if found["origin"].get(name) != origin[name]]
             if other and not force:
                 raise ValueError(Errors.P533.format(path=folder, problem=other[0]))
-            if other:
-                found = None
-                self._clear()
+            self._replaced = found["origin"] if other else None
+            found = None if other else found
         self.info: dict[str, Any] = {} if found is None else found["info"]
 
     @property
@@ -63,16 +63,16 @@ class Cache:
             n += 1
         return n
 
-    def _clear(self) -> None:
-        for number in reversed(range(self.n_blocks)):
-            for path in self._paths(number):
-                path.unlink()
-        (self.folder / MANIFEST).unlink()
-
     def begin(self) -> None:
-        """Note the origin, before the first block."""
+        """Note the origin, before the first block, and remove blocks of another one."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._write_manifest()
+        if self._replaced is not None:
+            # A process that is killed here leaves a run that is not finished, not one with holes
+            self._write_manifest(self._replaced)
+            for number in reversed(range(self.n_blocks)):
+                for path in self._paths(number):
+                    path.unlink()
+        self._write_manifest(self.origin)
 
     def write(self, number: int, items: Sequence[Item], sums: dict[str, float]) -> None:
         """Write a block."""
@@ -95,14 +95,14 @@ class Cache:
     def finish(self, info: dict[str, Any]) -> None:
         """Note that all blocks are there, and what a reader needs to know of them."""
         self.info = info
-        self._write_manifest()
+        self._write_manifest(self.origin)
 
     def n_bytes(self) -> int:
         """RETURNS (int): The size of the probabilities, without the Docs."""
         return sum(self._paths(n)[1].stat().st_size for n in range(self.n_blocks))
 
-    def _write_manifest(self) -> None:
-        text = json.dumps({"origin": self.origin, "info": self.info}, indent=1)
+    def _write_manifest(self, origin: dict[str, Any]) -> None:
+        text = json.dumps({"origin": origin, "info": self.info}, indent=1)
         with atomic_path(self.folder / MANIFEST, shared=False) as temporary:
             temporary.write_text(text + "\n", encoding="utf8")
 

@@ -91,8 +91,8 @@ def fill(
     progress: Callable[[int], Any] = lambda n: None,
 ) -> None:
     """Compute the blocks that a cache lacks, of the same texts in the same order each time."""
-    remaining, number, done = iter(texts), 0, cache.n_blocks
     cache.begin()
+    remaining, number, done = iter(texts), 0, cache.n_blocks
     while block := list(islice(remaining, DOCS_IN_BLOCK)):
         if number >= done:
             items, sums = _block(teachers, block, settings)

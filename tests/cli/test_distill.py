@@ -139,6 +139,10 @@ def test_resuming_and_other_inputs(folder: Path, trained: Path, tmp_path: Path) 
     command[2] = other
     refused = run(*command, "--texts", folder / "texts.txt.gz")
     assert "differs in its teacher" in " ".join(plain(refused.output).split())
+    (tmp_path / "empty.txt").touch()
+    without = [word for word in command if word not in ("--gold", folder / "gold.spacy")]
+    assert "P353" in run(*without, "--texts", tmp_path / "empty.txt", "--force").output
+    assert contents(trained / "teacher") == before
     succeed(*command, "--texts", folder / "texts.jsonl", "--force", *short)
     assert contents(trained / "teacher") != before
     again = succeed(*command, "--texts", folder / "texts.jsonl", "--force", *short)
