@@ -33,12 +33,21 @@ def small_roles(system: str) -> str:
 
 
 def assemble(
-    system: str, target: str, *, characters: str | None, device: str, recipe: str = PAPER
+    system: str,
+    target: str,
+    *,
+    characters: str | None,
+    device: str,
+    recipe: str = PAPER,
+    spelled: bool = False,
 ) -> Template:
-    """Merge the templates of a system and a target, by default with its character encoder."""
+    """Merge the templates of a system and a target, by default with its character encoder. If words
+    are known by their spelling alone, the recipe `best` has a wider one."""
     of_system = choose("system", system)
     best = check_recipe(recipe) == BEST
     training = BEST if best else of_system.settings["training"]
+    # As measured: with a BiLSTM over words, and one over characters
+    is_spelled = spelled and best and system in names(BEST) and characters in (None, "bilstm")
     parts = [
         *device_templates(device, "psa_tagger"),
         read_template("characters", "bilstm"),
@@ -47,6 +56,7 @@ def assemble(
         of_system,
         *([read_template(BEST, system)] if best and system in names(BEST) else []),
         *([] if characters is None else [choose("characters", characters)]),
+        *([read_template("inputs", "spelled")] if is_spelled else []),
     ]
     template = read_template("", "base")
     for part in parts:

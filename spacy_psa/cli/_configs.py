@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import Errors
 from ._assembly import BEST, PAPER, assemble, assemble_roles, small_roles
-from ._names import ROLES
+from ._names import LABELS_OF_TOKENS, ROLES
 from ._outputs import shell_line
 from ._schedule import epoch_settings, size_settings, training_docs
 from ._shared_inputs import Inputs, assemble_shared
@@ -61,14 +61,15 @@ def make_config(
     if characters is not None and len(target.split()) > 1:
         shared = "several targets and their shared tok2vec"
         raise ValueError(Errors.P198.format(option="--characters", other=shared))
+    options: dict[str, Any] = {"characters": characters, "device": device, "recipe": recipe}
+    if target in LABELS_OF_TOKENS:
+        options["spelled"] = vectors is None
     if inputs.change(target):
-        template = assemble_shared(
-            system, target, inputs, characters=characters, device=device, recipe=recipe
-        )
+        template = assemble_shared(system, target, inputs, **options)
     elif target == ROLES:
-        template = assemble_roles(system, characters=characters, device=device, recipe=recipe)
+        template = assemble_roles(system, **options)
     else:
-        template = assemble(system, target, characters=characters, device=device, recipe=recipe)
+        template = assemble(system, target, **options)
     config, settings = template.config.copy(), template.settings
     config.pop("template", None)
     values: dict[str, Any] = {}

@@ -10,7 +10,8 @@ from ..errors import Errors, Warnings, warn
 # Configs of this target are complete templates, since it has a different component.
 ROLES = "roles"
 # What a component writes, as in its setting `target`
-TARGETS = ("tag", "pos", "morph", "ents", "spans", ROLES)
+LABELS_OF_TOKENS = ("tag", "pos", "morph")
+TARGETS = (*LABELS_OF_TOKENS, "ents", "spans", ROLES)
 # Earlier words, those of papers, and what is said now. `--task pos` trained `token.tag_`.
 EARLIER_TARGETS = {
     "ner": "ents",

@@ -411,6 +411,42 @@ def test_the_best_recipe_drops_words_only_without_vectors(tmp_path: Path) -> Non
         assert embedding["word_dropout"] == expected
 
 
+@pytest.mark.parametrize("characters", [None, "bilstm", "cnn", "none"])
+def test_the_best_recipe_reads_words_closely_without_vectors(
+    tmp_path: Path, characters: str | None
+) -> None:
+    Vocab().vectors.to_disk(tmp_path)
+    is_spelled = characters in (None, "bilstm")
+    for vectors in (None, str(tmp_path)):
+        made = make_config("psa", "tag", name="x.cfg", vectors=vectors, characters=characters)
+        config = Config().from_str(made)
+        found = config["components"]["psa_tagger"]["model"]["tok2vec"]["characters"]
+        rate = config["training"]["optimizer"]["learn_rate"]["initial_rate"]
+        is_closer = is_spelled and vectors is None
+        assert rate == (0.004 if is_closer else 0.002)
+        if is_spelled:
+            assert (found["embedding_width"], found["width"]) == (
+                (60, 300) if is_closer else (30, 100)
+            )
+
+
+@pytest.mark.parametrize(
+    ("system", "target", "options"),
+    [
+        ("lan", "tag", {}),
+        ("psa", "ents", {}),
+        ("psa", "tag pos", {}),
+        ("psa", "tag", {"recipe": "paper"}),
+        ("deepatt", "roles", {}),
+    ],
+)
+def test_the_rate_without_vectors_is_that_of_the_networks_it_was_measured_with(
+    system: str, target: str, options: dict[str, Any]
+) -> None:
+    config = Config().from_str(make_config(system, target, name="x.cfg", **options))
+    assert config["training"]["optimizer"]["learn_rate"]["initial_rate"] != 0.004
+
+
 def test_the_best_recipe_fits_the_corpus(corpus: Path) -> None:
     text = make_config("psa", "ents", name="x.cfg", corpus=corpus)
     assert "# In updates: for the 25 Docs of train.spacy." in text
