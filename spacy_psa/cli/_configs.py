@@ -61,15 +61,15 @@ def make_config(
     if characters is not None and len(target.split()) > 1:
         shared = "several targets and their shared tok2vec"
         raise ValueError(Errors.P198.format(option="--characters", other=shared))
-    options: dict[str, Any] = {"characters": characters, "device": device, "recipe": recipe}
+    parts: dict[str, Any] = {"characters": characters, "device": device, "recipe": recipe}
     if target in LABELS_OF_TOKENS:
-        options["spelled"] = vectors is None
+        parts["spelled"] = vectors is None
     if inputs.change(target):
-        template = assemble_shared(system, target, inputs, **options)
+        template = assemble_shared(system, target, inputs, **parts)
     elif target == ROLES:
-        template = assemble_roles(system, **options)
+        template = assemble_roles(system, **parts)
     else:
-        template = assemble(system, target, **options)
+        template = assemble(system, target, **parts)
     config, settings = template.config.copy(), template.settings
     config.pop("template", None)
     values: dict[str, Any] = {}
