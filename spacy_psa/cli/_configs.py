@@ -61,15 +61,15 @@ def make_config(
     if characters is not None and len(target.split()) > 1:
         shared = "several targets and their shared tok2vec"
         raise ValueError(Errors.P198.format(option="--characters", other=shared))
-    parts: dict[str, Any] = {"characters": characters, "device": device, "recipe": recipe}
+    choices: dict[str, Any] = {"characters": characters, "device": device, "recipe": recipe}
     if target in LABELS_OF_TOKENS:
-        parts["spelled"] = vectors is None
+        choices["spelled"] = vectors is None
     if inputs.change(target):
-        template = assemble_shared(system, target, inputs, **parts)
+        template = assemble_shared(system, target, inputs, **choices)
     elif target == ROLES:
-        template = assemble_roles(system, **parts)
+        template = assemble_roles(system, **choices)
     else:
-        template = assemble(system, target, **parts)
+        template = assemble(system, target, **choices)
     config, settings = template.config.copy(), template.settings
     config.pop("template", None)
     values: dict[str, Any] = {}

@@ -9,7 +9,7 @@ from ..errors import Errors, Warnings, warn
 
 # Configs of this target are complete templates, since it has a different component.
 ROLES = "roles"
-# What a component writes, as in its setting `target`
+# What a component writes, as in its setting `target`: first, one label for each token
 LABELS_OF_TOKENS = ("tag", "pos", "morph")
 TARGETS = (*LABELS_OF_TOKENS, "ents", "spans", ROLES)
 # Earlier words, those of papers, and what is said now. `--task pos` trained `token.tag_`.

@@ -440,7 +440,7 @@ def test_the_best_recipe_reads_words_closely_without_vectors(
         ("deepatt", "roles", {}),
     ],
 )
-def test_the_rate_without_vectors_is_that_of_the_networks_it_was_measured_with(
+def test_the_best_recipe_has_the_same_rate_for_all_else(
     system: str, target: str, options: dict[str, Any]
 ) -> None:
     config = Config().from_str(make_config(system, target, name="x.cfg", **options))
