@@ -511,7 +511,8 @@ def test_patience_outlasts_what_the_measured_trainings_needed() -> None:
     for log in ours:
         best, idle = -1.0, 0
         schedule = Schedule(log["best"]["sentences"])
-        patience = schedule.settings()["training.patience"] // schedule.every
+        # The evaluation without a better score at which training stops
+        patience = -(-schedule.settings()["training.patience"] // schedule.every)
         assert patience >= PATIENCE
         for point in log["curve"]:
             assert idle < patience or point["dev"] <= best
