@@ -53,6 +53,14 @@ VARIANTS: dict[str, tuple[str, dict[str, Any] | None]] = {
     "no-words": ("no dropout of whole words", {f"{_MODEL}.tok2vec.word_dropout": 0.0}),
     "variational": ("one mask of dropout for a sentence", {f"{_RECURRENT}.variational": True}),
     "all-words": ("embeddings of words that occur once", {f"{_MODEL}.tok2vec.min_freq": 1}),
+    "narrow-characters": (
+        "rate 0.002, characters of 30 and 100",
+        {
+            _RATE: 0.002,
+            f"{_MODEL}.tok2vec.characters.embedding_width": 30,
+            f"{_MODEL}.tok2vec.characters.width": 100,
+        },
+    ),
     "width-200": ("BiLSTM of 200 in both directions", {f"{_RECURRENT}.hidden_width": 200}),
     "width-600": ("BiLSTM of 600 in both directions", {f"{_RECURRENT}.hidden_width": 600}),
     "no-averages": ("weights not averaged", {"training.optimizer.use_averages": False}),
