@@ -589,6 +589,7 @@ class Errors(metaclass=_Coded):
         "'{path}' is not a pipeline: it has no meta.json. Give the folder of one, such as "
         "model-best in the output of a training, or the name of an installed one."
     )
+    P272 = "{option} is for {what}, but {found}. Leave it out."
     P270 = "'{score}' is not a score of {layer}. Choose --score from: {options}."
 
     # Training runs and their curves (P280-P299)

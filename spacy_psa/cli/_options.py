@@ -35,7 +35,8 @@ GivenOption = Annotated[
 GpuOption = Annotated[int, typer.Option("--gpu-id", "-g", help="GPU, or -1 for the CPU")]
 ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="Pipeline name or folder")]
 SpansKeyOption = Annotated[
-    str, typer.Option("--spans-key", "-k", help="Key in doc.spans, for --target spans")
+    str | None,
+    typer.Option("--spans-key", "-k", help="Key in doc.spans, for --target spans; or chunks"),
 ]
 ScoresOption = Annotated[
     Path | None, typer.Option("--output", "-o", help="JSON file to save scores to")

@@ -35,11 +35,17 @@ def load_pipeline(name: str | Path) -> Language:
     path = Path(name)
     check_files(path)
     check_no_training(path)
-    is_pipeline = (path / "meta.json").is_file() or spacy.util.is_package(str(name))
-    if path.exists() and not is_pipeline:
+    if path.exists() and not is_pipeline(name):
         raise ValueError(Errors.P271.format(path=name))
     with config_errors(name):
         return spacy.load(name)
+
+
+def is_pipeline(name: str | Path) -> bool:
+    """RETURNS (bool): Whether this is the folder of a pipeline, or an installed one."""
+    import spacy
+
+    return (Path(name) / "meta.json").is_file() or spacy.util.is_package(str(name))
 
 
 def check_no_training(path: Path) -> None:
@@ -190,7 +196,6 @@ def use_gpu(gpu_id: int) -> None:
 
 def load_system(name: str, *, given: bool = False) -> System:
     """Load a pipeline or predictions."""
-    import spacy
     from spacy.vocab import Vocab
 
     from ..evaluation.layers import layers_of
@@ -199,7 +204,7 @@ def load_system(name: str, *, given: bool = False) -> System:
     if path.suffix == ".spacy" and not path.is_dir():
         return System(name, None, read_docs(path, Vocab()))
     check_no_training(path)
-    if not (path / "meta.json").is_file() and not spacy.util.is_package(name):
+    if not is_pipeline(name):
         raise ValueError(Errors.P266.format(path=name))
     nlp = load_pipeline(name)
     if given:
@@ -207,11 +212,33 @@ def load_system(name: str, *, given: bool = False) -> System:
     return System(name, nlp, layers=layers_of(nlp))
 
 
+def check_pipeline_options(path: object, **options: object) -> None:
+    """Check that no option is set that is for a pipeline, if there is only a file of predictions.
+
+    path (object): The path of the file.
+    **options (object): The values of the options by name.
+    """
+    for name, value in options.items():
+        if value:
+            found = f"'{path}' is a file of predictions"
+            raise ValueError(Errors.P272.format(option=f"--{name}", what="a pipeline", found=found))
+
+
+def choose_spans_key(target: str | None, spans_key: str | None) -> str:
+    """The key of the spans to score, which no other target has."""
+    if spans_key is not None and target != "spans":
+        found = "none was given" if target is None else f"the target is '{target}'"
+        raise ValueError(
+            Errors.P272.format(option="--spans-key", what="--target spans", found=found)
+        )
+    return spans_key or "chunks"
+
+
 def choose_layers(
     system: System,
     components: Sequence[str],
     target: str | None,
-    spans_key: str,
+    spans_key: str | None,
 ) -> dict[str, Layer]:
     """Determine what to score."""
     from ..evaluation.layers import LAYERS, LAYERS_OF_FACTORIES, make_layer
@@ -220,7 +247,9 @@ def choose_layers(
     if target is not None:
         if components:
             raise ValueError(Errors.P267)
-        return {"": make_layer(current_target(target), spans_key)}
+        target = current_target(target)
+        return {"": make_layer(target, choose_spans_key(target, spans_key))}
+    choose_spans_key(None, spans_key)
     if system.nlp is None:
         raise ValueError(Errors.P264.format(path=system.name, options=options))
     if not system.layers:

@@ -155,8 +155,8 @@ def one_output(argument: OutputT | None, option: OutputT | None) -> OutputT:
 
 
 def is_stdout(path: Path) -> bool:
-    """Whether a path is standard output, such as /dev/stdout."""
-    return descriptor(path) == 1
+    """Whether a path is standard output: `-`, or one such as /dev/stdout."""
+    return str(path) == "-" or descriptor(path) == 1
 
 
 def messages(*, to_stdout: bool) -> AbstractContextManager[object]:

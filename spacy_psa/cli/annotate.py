@@ -14,7 +14,7 @@ from ..terminal import msg, show, text_table
 from ._options import CodeOption, ComponentOption, GpuOption, ModelArgument
 from ._outputs import check_files
 from ._predictions import load_pipeline, use_gpu
-from ._tasks import FORMATS, STANDARD_INPUT, ScoredSpan, Suggestion, replace_undecoded
+from ._tasks import FORMATS, ScoredSpan, Suggestion, replace_undecoded
 from ._util import PREDICT, atomic_path, is_stdout, messages, psa_cli, user_errors, write_stdout
 
 if TYPE_CHECKING:
@@ -68,25 +68,22 @@ def annotate_cli(
     """
     from ._predictions import load_tagger
 
-    if str(output) == STANDARD_INPUT:  # which stands for standard output here
-        output = None
     to_stdout = output is None or is_stdout(output)
     with user_errors(to_stdout=to_stdout):
         check_choice("format", form, FORMATS)
-        check_files([output], [Path(texts)])
+        check_files([] if to_stdout else [output], [Path(texts)])
         with messages(to_stdout=to_stdout):
             use_gpu(gpu_id)
         nlp, name = load_tagger(model, component)
         found = annotate(nlp, name, texts, k=nbest, sort=sort, limit=limit)
         content = FORMATS[form].dump(found, name)
-        if output is None:
+        if output is None or to_stdout:
             write_stdout(content)
             return
         with atomic_path(output) as temporary:
             temporary.write_text(content, encoding="utf8")
     n_spans = sum(len(suggestion.labelings[0][1]) for suggestion in found)
-    with messages(to_stdout=to_stdout):
-        msg.good(f"Wrote {len(found)} texts with {n_spans} labels to {output}")
+    msg.good(f"Wrote {len(found)} texts with {n_spans} labels to {output}")
 
 
 def annotate(

@@ -46,6 +46,11 @@ def check_cli(
             return
         if not paths or not (corpus or stats_path):
             raise ValueError(Errors.P175)
+        if corpus and stats_path:
+            found = f"--stats {stats_path} was given"
+            raise ValueError(
+                Errors.P272.format(option="--corpus", what="published figures", found=found)
+            )
         numbers, compared = check(paths, corpus=corpus, split=split, stats_path=stats_path)
     rows = [(count, f"{n:,}") for count, n in numbers.items() if n]
     show(text_table(rows, ("", "Number"), ("l", "r")))

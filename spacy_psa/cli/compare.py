@@ -21,7 +21,14 @@ from ._options import (
     TargetOption,
 )
 from ._outputs import check_outputs, save_output, title_names
-from ._predictions import System, choose_layers, load_system, read_gold, use_gpu
+from ._predictions import (
+    System,
+    check_pipeline_options,
+    choose_layers,
+    load_system,
+    read_gold,
+    use_gpu,
+)
 from ._util import PREDICT, psa_cli, user_errors
 
 if TYPE_CHECKING:
@@ -66,7 +73,7 @@ def compare_cli(
         ),
     ] = None,
     target: TargetOption = None,
-    spans_key: SpansKeyOption = "chunks",
+    spans_key: SpansKeyOption = None,
     given: GivenOption = False,
     score: Annotated[
         Score | None,
@@ -132,7 +139,7 @@ def compare_files(
     *,
     component: str | None = None,
     target: str | None = None,
-    spans_key: str = "chunks",
+    spans_key: str | None = None,
     given: bool = False,
     score: str | None = None,
     tests: Sequence[str] = ("bootstrap", "randomization"),
@@ -148,6 +155,8 @@ def compare_files(
 
     use_gpu(gpu_id)
     systems = load_system(first, given=given), load_system(second, given=given)
+    if all(system.nlp is None for system in systems):
+        check_pipeline_options(first, given=given, component=component)
     layers = choose_common_layers(systems, component, target, spans_key)
     for layer in layers:
         layer.check_score(score or layer.main_score)
@@ -176,7 +185,7 @@ def compare_files(
 
 
 def choose_common_layers(
-    systems: tuple[System, System], component: str | None, target: str | None, spans_key: str
+    systems: tuple[System, System], component: str | None, target: str | None, spans_key: str | None
 ) -> list[Layer]:
     """Determine what can be compared."""
     components = [] if component is None else [component]

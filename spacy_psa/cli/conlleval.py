@@ -13,7 +13,15 @@ from ._docbins import read_docs
 from ._names import current_target
 from ._options import CodeOption, ComponentOption, GpuOption, ScoresOption
 from ._outputs import check_files, save_output
-from ._predictions import choose_tagger, load_pipeline, use_gpu, words_alone
+from ._predictions import (
+    check_pipeline_options,
+    choose_spans_key,
+    choose_tagger,
+    is_pipeline,
+    load_pipeline,
+    use_gpu,
+    words_alone,
+)
 from ._util import PREDICT, psa_cli, user_errors
 
 if TYPE_CHECKING:
@@ -33,7 +41,7 @@ def conlleval_cli(
         Path,
         typer.Argument(
             metavar="PREDICTED",
-            help="Folder of a trained pipeline, or .spacy file with predictions for GOLD",
+            help="Pipeline name or folder, or .spacy file with predictions for GOLD",
         ),
     ],
     target: Annotated[
@@ -115,7 +123,10 @@ def read_tags(
     """Read gold and predicted tags in parallel."""
     from spacy.training import Example
 
-    nlp = load_pipeline(predicted_path) if predicted_path.is_dir() else None
+    is_file = not predicted_path.is_dir() and not is_pipeline(predicted_path)
+    if is_file:
+        check_pipeline_options(predicted_path, component=component)
+    nlp = None if is_file else load_pipeline(predicted_path)
     target, spans_key, sets = _choose(nlp, predicted_path, target, spans_key, component)
     gold_docs, predicted_docs = _read(gold_path, predicted_path, nlp)
     paths = {"gold_path": gold_path, "predicted_path": predicted_path}
@@ -189,8 +200,9 @@ def _choose(
     own = pipes[0].cfg["target"] if pipes else "spans"
     target = current_target(target) if target else own
     check_choice("target", target, TARGETS)
+    chosen_key = choose_spans_key(target, spans_key)
     keys = {pipe.cfg["spans_key"] for pipe in pipes if pipe.cfg["target"] == "spans"}
-    spans_key = spans_key or (keys.pop() if len(keys) == 1 else "chunks")
+    spans_key = keys.pop() if spans_key is None and len(keys) == 1 else chosen_key
     separators = {pipe.cfg["set_separator"] for pipe in pipes if pipe.cfg["target"] == target}
     separator = separators.pop() if len(separators) == 1 else None
     if separator is None:

@@ -21,7 +21,15 @@ from ._options import (
     TargetOption,
 )
 from ._outputs import check_outputs, save_output, show_command, title_names
-from ._predictions import choose_layers, join_names, load_system, read_data, read_gold, use_gpu
+from ._predictions import (
+    check_pipeline_options,
+    choose_layers,
+    join_names,
+    load_system,
+    read_data,
+    read_gold,
+    use_gpu,
+)
 from ._util import PREDICT, psa_cli, user_errors
 
 if TYPE_CHECKING:
@@ -56,7 +64,7 @@ def evaluate_cli(
         ),
     ] = None,
     target: TargetOption = None,
-    spans_key: SpansKeyOption = "chunks",
+    spans_key: SpansKeyOption = None,
     given: GivenOption = False,
     train: Annotated[
         list[Path] | None,
@@ -128,7 +136,7 @@ def evaluate_files(
     *,
     components: Sequence[str] = (),
     target: str | None = None,
-    spans_key: str = "chunks",
+    spans_key: str | None = None,
     given: bool = False,
     train: Sequence[Path] = (),
     gpu_id: int = -1,
@@ -141,6 +149,8 @@ def evaluate_files(
     ByLength(chosen.lengths)
     use_gpu(gpu_id)
     system = load_system(model, given=given)
+    if system.nlp is None:
+        check_pipeline_options(model, given=given, component=components)
     layers = choose_layers(system, components, target, spans_key)
     gold = read_gold(data, layers.values())
     known = read_data(train) if train else None

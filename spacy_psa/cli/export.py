@@ -110,8 +110,8 @@ def export_cli(
     from ..corpora.problems import Problems
     from ..figures.tables import counted
 
-    output_path = Path("/dev/stdout") if str(output_path) == "-" else output_path
     to_stdout = is_stdout(output_path)
+    output_path = Path("/dev/stdout") if to_stdout else output_path
     if to_stdout and form == "conll2005":
         raise typer.BadParameter("conll2005 is written to two files", param_hint="--output")
     problems = Problems()

@@ -149,7 +149,7 @@ def init_config_cli(
     or with options of psa train.
     """
     output_path = one_output(place, output)
-    to_stdout = str(output_path) == "-" or is_stdout(output_path)
+    to_stdout = is_stdout(output_path)
     with user_errors(to_stdout=to_stdout):
         system = current_system(system)
         targets = choose_targets(target or (), task)

@@ -14,7 +14,9 @@ from ._options import CodeOption, ComponentOption, GpuOption, ScoresOption
 from ._outputs import check_files, save_output
 from ._predictions import (
     check_no_training,
+    check_pipeline_options,
     choose_role_labeler,
+    is_pipeline,
     load_pipeline,
     role_labelers,
     use_given_predicates,
@@ -52,7 +54,7 @@ def srl_eval_cli(
         Path,
         typer.Argument(
             metavar="PREDICTED",
-            help="Folder of a trained pipeline, or predictions for GOLD in one of these formats",
+            help="Pipeline name or folder, or predictions for GOLD in one of these formats",
         ),
     ],
     given: Annotated[
@@ -119,10 +121,10 @@ def score_paths(
     use_gpu(gpu_id)
     gold = list(_read(gold_path, problems))
     check_no_training(predicted_path)
-    is_pipeline = (predicted_path / "config.cfg").is_file()
-    if is_pipeline:
+    if is_pipeline(predicted_path):
         predicted = list(_predict(gold_path, predicted_path, given, component))
     else:
+        check_pipeline_options(predicted_path, given=given, component=component)
         predicted = list(_read(predicted_path, problems))
     if len(gold) != len(predicted):
         raise ValueError(

@@ -170,6 +170,11 @@ def test_size_of_a_treebank_is_compared_with_its_own_statistics(path, tmp_path):
         check([path], stats_path=stats, split="train")
 
 
+def test_a_corpus_is_compared_with_one_kind_of_figures(known, path, tmp_path):
+    result = run(path, "--corpus", "known", "--stats", tmp_path / "stats.xml")
+    assert result.exit_code == 1 and "P272" in result.output and "stats.xml" in flat(result.output)
+
+
 def test_treebank_without_statistics_is_compared_with_nothing(path, tmp_path):
     result = run(path, "--stats", tmp_path / "stats.xml", "--split", "total")
     assert result.exit_code == 0

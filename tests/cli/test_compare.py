@@ -145,29 +145,29 @@ def test_score_can_be_chosen(save: Save):
 
 def test_components_are_compared_if_they_predict_the_same():
     pair = system("a", "ents"), system("b", "ents")
-    assert [layer.name for layer in choose_common_layers(pair, None, None, "sc")] == ["ents"]
+    assert [layer.name for layer in choose_common_layers(pair, None, None, None)] == ["ents"]
 
 
 def test_other_components_are_expected_to_predict_what_ours_do():
     other = System("b", spacy.blank("xx"))
     for pair in ((system("a", "ents"), other), (other, system("a", "ents"))):
-        assert [layer.name for layer in choose_common_layers(pair, None, None, "sc")] == ["ents"]
+        assert [layer.name for layer in choose_common_layers(pair, None, None, None)] == ["ents"]
 
 
 def test_components_that_predict_different_things_are_an_error():
     with pytest.raises(ValueError, match=r"\[P268\].*tag and ents"):
-        choose_common_layers((system("a", "tag"), system("b", "ents")), None, None, "sc")
+        choose_common_layers((system("a", "tag"), system("b", "ents")), None, None, None)
 
 
 def test_two_pipelines_without_our_components_are_an_error():
     pair = System("a", spacy.blank("xx")), System("b", spacy.blank("xx"))
     with pytest.raises(ValueError, match=r"\[P262\]"):
-        choose_common_layers(pair, None, None, "sc")
+        choose_common_layers(pair, None, None, None)
 
 
 def test_unknown_component_is_an_error():
     with pytest.raises(ValueError, match=r"\[P263\].*'ner'"):
-        choose_common_layers((system("a", "tag"), system("b", "tag")), "ner", None, "sc")
+        choose_common_layers((system("a", "tag"), system("b", "tag")), "ner", None, None)
 
 
 @pytest.mark.parametrize(

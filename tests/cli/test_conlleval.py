@@ -1,5 +1,6 @@
 import json
 import random
+from pathlib import Path
 
 import pytest
 import spacy
@@ -207,6 +208,27 @@ def test_any_label_of_a_set_is_correct(save, tmp_path):
     nlp.to_disk(tmp_path / "pipeline")
     gold = save("gold", make_doc(tags=["A|B", "B|C", "A", "A", "A"]))
     assert score_docbins(gold, tmp_path / "pipeline").correct_tags == 4
+
+
+def test_an_installed_pipeline_is_loaded_by_its_name(save, pipelines, monkeypatch):
+    # As spaCy loads a package, without installing one
+    monkeypatch.setattr("spacy.util.is_package", lambda name: name == "en_spans")
+    monkeypatch.setattr("spacy.load", lambda name: spacy.util.load_model(pipelines / "spans"))
+    doc = make_doc(ents=["B-PER", "I-PER", "O", "O", "O"])
+    doc.spans["sc"] = list(doc.ents)
+    gold = save("gold", doc)
+    by_name = score_docbins(gold, Path("en_spans"))
+    assert by_name.to_dict() == score_docbins(gold, pipelines / "spans").to_dict()
+
+
+def test_options_that_would_be_ignored_are_errors(save, pipelines):
+    gold = save("gold", make_doc(tags=["A"] * 5, chunks=[]))
+    with pytest.raises(ValueError, match=r"P272.*--component is for a pipeline.*gold\.spacy"):
+        score_docbins(gold, gold, component="psa_tagger")
+    with pytest.raises(ValueError, match=r"P272.*--spans-key.*the target is 'tag'"):
+        score_docbins(gold, gold, target="tag", spans_key="chunks")
+    with pytest.raises(ValueError, match=r"P272.*--spans-key.*the target is 'ents'"):
+        score_docbins(gold, pipelines / "ents", spans_key="chunks")
 
 
 def test_missing_span_groups_are_errors_that_name_those_there_are(save):

@@ -205,21 +205,28 @@ def test_number_of_worst_sentences_can_be_chosen(
 def test_components_are_all_ours_or_those_chosen():
     nlp = two_components()
     system = System("model", nlp, layers=layers_of(nlp))
-    assert list(choose_layers(system, [], None, "sc")) == ["psa_tagger", "ner"]
-    assert choose_layers(system, ["ner"], None, "sc")["ner"].name == "ents"
+    assert list(choose_layers(system, [], None, None)) == ["psa_tagger", "ner"]
+    assert choose_layers(system, ["ner"], None, None)["ner"].name == "ents"
     assert choose_layers(system, [], "spans", "np")[""].name == "spans['np']"
 
 
 def test_unknown_component_is_an_error_that_names_ours():
     nlp = two_components()
     with pytest.raises(ValueError, match=r"\[P263\].*'sentencizer'.*: psa_tagger, ner\."):
-        choose_layers(System("model", nlp, layers=layers_of(nlp)), ["sentencizer"], None, "sc")
+        choose_layers(System("model", nlp, layers=layers_of(nlp)), ["sentencizer"], None, None)
 
 
 def test_target_and_component_together_are_an_error():
     nlp = two_components()
     with pytest.raises(ValueError, match=r"\[P267\]"):
-        choose_layers(System("model", nlp, layers=layers_of(nlp)), ["ner"], "tag", "sc")
+        choose_layers(System("model", nlp, layers=layers_of(nlp)), ["ner"], "tag", None)
+
+
+@pytest.mark.parametrize("target", ["tag", None])
+def test_a_key_of_spans_is_for_spans(target: str | None):
+    nlp = two_components()
+    with pytest.raises(ValueError, match=r"P272.*--spans-key is for --target spans"):
+        choose_layers(System("model", nlp, layers=layers_of(nlp)), [], target, "np")
 
 
 def fail(*arguments: object) -> str:

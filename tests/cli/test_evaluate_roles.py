@@ -103,6 +103,18 @@ def test_scores_of_predictions_are_those_of_srl_eval(gold: Path, other: Path):
     assert (report.wholes.gold, report.wholes.complete, report.wholes.skipped) == (6, 4, 1)
 
 
+def test_files_of_predictions_take_no_options_of_pipelines(gold: Path, other: Path):
+    ignored = r"P272.*--{} is for a pipeline.*other\.spacy"
+    with pytest.raises(ValueError, match=ignored.format("given")):
+        evaluate_files(str(other), [gold], target="roles", given=True)
+    with pytest.raises(ValueError, match=ignored.format("given")):
+        compare_files(str(other), str(gold), gold, target="roles", given=True)
+    with pytest.raises(ValueError, match=ignored.format("given")):
+        score_paths(gold, other, given=True)
+    with pytest.raises(ValueError, match=ignored.format("component")):
+        score_paths(gold, other, component="psa_srl")
+
+
 def test_sentences_of_a_document_are_those_of_the_gold_standard(pipeline: Path, save: Save):
     nlp = spacy.blank("xx")
     doc = Doc.from_docs([gold_doc(nlp, 0), gold_doc(nlp, 3)])
