@@ -1260,6 +1260,10 @@ class Errors(metaclass=_Coded):
         "The teacher and the student read different tokens of '{text}'. Give both the same words, "
         "or distill with `psa distill`, which aligns them."
     )
+    P539 = (
+        "The component '{name}' listens to '{upstream}' with a width of {found}, but gets vectors "
+        "of width {width}. Set 'width' of its Tok2VecListener to {width}."
+    )
 
 
 class Warnings(metaclass=_Coded):
@@ -1283,9 +1287,9 @@ class Warnings(metaclass=_Coded):
     W111 = "The corpus {path} was read with these exceptions: {notes}."
     W201 = (
         "The word embeddings were initialized from a sample of {n_docs} documents, and know no "
-        "other words. Only 'psa_tagger' and 'psa_srl' initialize 'spacy_psa.WordCharEmbed.v1' from "
-        "all training data. Use it only in these, and e.g. spacy.HashEmbedCNN.v2 in other "
-        "components and for `spacy pretrain`."
+        "other words. Only 'psa_tagger', 'psa_srl' and 'psa_tok2vec' initialize "
+        "'spacy_psa.WordCharEmbed.v1' from all training data. Use it only in these, and e.g. "
+        "spacy.HashEmbedCNN.v2 in other components and for `spacy pretrain`."
     )
     W247 = (
         "The tokenizer of '{name}' has no limit, and its transformer has {positions} positions: a "

@@ -25,7 +25,11 @@ PACKAGE = ROOT / "spacy_psa"
 FUNCTIONS = {"apply"}
 FOLDERS = [name for name in spacy_psa.__all__ if not name.startswith("_") and name not in FUNCTIONS]
 # The settings of a component are described where it is made
-FACTORIES = {"PSATagger": "make_psa_tagger", "PSASemanticRoles": "make_psa_srl"}
+FACTORIES = {
+    "PSATagger": "make_psa_tagger",
+    "PSASemanticRoles": "make_psa_srl",
+    "PSATok2Vec": "make_psa_tok2vec",
+}
 # What spaCy passes to any factory, and what comes back, needs no words
 OF_ANY_FACTORY = {"nlp", "vocab", "name", "RETURNS"}
 INTRODUCTION = """\

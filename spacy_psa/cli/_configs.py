@@ -1,6 +1,6 @@
 """The config of a system for a target, from templates, the corpus and what is below."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +11,16 @@ from ._outputs import shell_line
 from ._schedule import epoch_settings, size_settings, training_docs
 from ._shared_inputs import Inputs, assemble_shared
 from ._templates import names
+from ._training_files import vectors_width
 from ._transformers import read_settings
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
     from thinc.api import Config
+
+# The embedding that several components share, and the width of words in it without vectors
+SHARED = "tok2vec"
+RANDOM_WIDTH = 100
 
 
 def make_config(
@@ -62,7 +67,7 @@ def make_config(
         shared = "several targets and their shared tok2vec"
         raise ValueError(Errors.P198.format(option="--characters", other=shared))
     choices: dict[str, Any] = {"characters": characters, "device": device, "recipe": recipe}
-    if target in LABELS_OF_TOKENS:
+    if set(target.split()) <= {*LABELS_OF_TOKENS}:
         choices["spelled"] = vectors is None
     if inputs.change(target):
         template = assemble_shared(system, target, inputs, **choices)
@@ -80,8 +85,9 @@ def make_config(
         values, comments["epoch"] = size_settings(
             corpus, docs, in_sentences=target != ROLES and not inputs.raw
         )
-        if vectors is not None and "psa_tagger" in config["components"]:
-            values["components.psa_tagger.model.tok2vec.word_dropout"] = 0.0
+        embedding = _embedding(config["components"])
+        if vectors is not None and embedding is not None:
+            values[f"{embedding}.word_dropout"] = 0.0
     elif "epochs" in settings:
         values, comments["epoch"] = epoch_settings(config, settings, target, corpus, docs)
     values = {
@@ -90,11 +96,10 @@ def make_config(
         "paths.train": None if corpus is None else str(corpus),
         "paths.vectors": vectors,
         **({} if inputs.transformer is None else read_settings(inputs.transformer, config)),
+        **_listener_widths(config["components"], vectors),
     }
     for setting, value in values.items():
         set_dot_to_object(config, setting, value)
-    if vectors is not None and "tok2vec" in config["components"]:
-        config["components"]["tok2vec"]["model"]["pretrained_vectors"] = True
     words, options = train_command(
         Path(name),
         corpus=corpus,
@@ -107,6 +112,24 @@ def make_config(
         model = f"training/{Path(name).stem}/model-best"
         usage.append(shell_line(*python, "psa", "srl-eval", "test.spacy", model))
     return template.write(fill(config), usage=usage, values=comments)
+
+
+def _embedding(components: Mapping[str, Any]) -> str | None:
+    """The section of the embedding of words and characters, if there is one."""
+    if SHARED in components:
+        return f"components.{SHARED}.model"
+    return "components.psa_tagger.model.tok2vec" if "psa_tagger" in components else None
+
+
+def _listener_widths(components: Mapping[str, Any], vectors: str | None) -> dict[str, int]:
+    """How wide the vectors are that components get from an embedding that they share."""
+    if SHARED not in components:
+        return {}
+    model = components[SHARED]["model"]
+    width = model["width"] or (vectors and vectors_width(vectors)) or RANDOM_WIDTH
+    width += model["characters"]["width"] if model.get("characters") else 0
+    names = [name for name in components if name != SHARED]
+    return {f"components.{name}.model.tok2vec.width": width for name in names}
 
 
 def updates(text: str) -> int:

@@ -68,6 +68,8 @@ def assemble_shared(
     if SRL not in components and (inputs.encoder or inputs.transformer):
         template = replace(template, about=_about_network(template.about, system, inputs.encoder))
     upstream, kind = "tok2vec", "shared" if len(components) > 1 else ""
+    if kind and inputs.transformer is None:
+        template = template.merge(_shared_embedding(template, next(iter(components))))
     if inputs.transformer is not None:
         upstream, kind = "transformer", "frozen" if inputs.freeze else "tuned"
         template = _with_training(template, roles=SRL in components)
@@ -177,6 +179,18 @@ def _encoder(encoder: str, name: str) -> Template:
     template = _renamed(read_template("systems", system), name)
     model = {"encoder": template.config["components"][name]["model"]["encoder"]}
     return Template(_config({"components": {name: {"model": model}}}), template.comments, [])
+
+
+def _shared_embedding(template: Template, component: str) -> Template:
+    """The embedding of a component, as one that others may have, too."""
+    place, shared = f"components.{component}.model.tok2vec", "components.tok2vec.model"
+    model = template.config["components"][component]["model"]["tok2vec"]
+    comments = {
+        (section.replace(place, shared, 1), setting): comment
+        for (section, setting), comment in template.comments.items()
+        if section == place or section.startswith(f"{place}.")
+    }
+    return Template(_config({"components": {"tok2vec": {"model": model}}}), comments, [])
 
 
 def _renamed(template: Template, name: str) -> Template:

@@ -143,14 +143,29 @@ def check_precision(settings: Mapping[str, Any], use_gpu: int) -> None:
                 raise ValueError(Errors.P474.format(section=name))
 
 
+def _vectors_folder(name: str) -> Path:
+    """The folder of vectors, or of the package of that name."""
+    from spacy.util import get_package_path, is_package
+
+    return get_package_path(name) if is_package(name) else Path(name)
+
+
+def vectors_width(name: str) -> int | None:
+    """The width of the vectors of a name, without reading them all; None if there are none."""
+    from numpy.lib.format import open_memmap
+
+    for path in _vectors_folder(name).rglob("vocab/vectors"):
+        return int(open_memmap(path, mode="r").shape[1])
+    return None
+
+
 def check_vectors_folder(name: str | None, lang: str | None) -> None:
     """Check that there are vectors of a name, and that spaCy loads them for a language."""
     import srsly
-    from spacy.util import get_package_path, is_package
 
     if not name:
         return
-    folder = get_package_path(name) if is_package(name) else Path(name)
+    folder = _vectors_folder(name)
     if not folder.is_dir():
         raise ValueError(Errors.P470.format(name=name))
     meta = folder / "meta.json"

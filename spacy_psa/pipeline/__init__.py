@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from ..exports import exports
 
 if TYPE_CHECKING:
+    from .shared_embedding import PSATok2Vec as PSATok2Vec
+    from .shared_embedding import make_psa_tok2vec as make_psa_tok2vec
     from .srl import PSASemanticRoles as PSASemanticRoles
     from .srl.decoding import RoleDecoding as RoleDecoding
     from .srl.decoding import create_greedy_decoding as create_greedy_decoding
@@ -46,6 +48,7 @@ __all__, __getattr__, __dir__ = exports(
         "srl": ["PSASemanticRoles", "make_psa_srl"],
         "srl.scorer": ["make_srl_scorer"],
         "tagger": ["PSATagger", "make_psa_tagger"],
+        "shared_embedding": ["PSATok2Vec", "make_psa_tok2vec"],
         "workers": ["guard_workers"],
     },
 )

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import spacy
 from spacy.language import Language
@@ -314,15 +315,24 @@ def test_a_small_corpus_has_enough_updates(bert: Path, tmp_path: Path) -> None:
     assert training["eval_frequency"] == 50
 
 
-def test_components_share_pretrained_vectors(tmp_path: Path) -> None:
-    def shared(**options: str) -> Any:
-        text = make_config("bilstm-crf", "tag ents", name="x.cfg", **options)
-        return Config().from_str(text, interpolate=False)["components"]["tok2vec"]["model"]
+def test_components_share_an_embedding_of_the_width_of_the_vectors(tmp_path: Path) -> None:
+    nlp = spacy.blank("xx")
+    nlp.vocab.set_vector("Ann", np.ones(7, dtype="f"))
+    nlp.to_disk(tmp_path)
 
-    assert shared()["pretrained_vectors"] is False
-    assert shared(vectors="vectors/en")["pretrained_vectors"] is True
+    def shared(targets: str, **options: str) -> tuple[Any, list[int]]:
+        text = make_config("bilstm-crf", targets, name="x.cfg", **options)
+        components = Config().from_str(text, interpolate=False)["components"]
+        model = components.pop("tok2vec")["model"]
+        return model, [block["model"]["tok2vec"]["width"] for block in components.values()]
+
+    assert shared("tag ents")[1] == [200, 200]
+    model, widths = shared("tag pos")
+    assert (model["word_dropout"], widths) == (0.1, [400, 400])
+    model, widths = shared("tag pos", vectors=str(tmp_path))
+    assert (model["word_dropout"], widths) == (0.0, [107, 107])
     with pytest.raises(ValueError, match=r"P198.*--characters.*shared"):
-        shared(characters="cnn")
+        shared("tag ents", characters="cnn")
 
 
 @pytest.mark.parametrize("task", ["ents", "tag ents", "roles"])
@@ -500,4 +510,5 @@ def test_a_workflow_without_vectors_leaves_the_variable_null(tmp_path: Path) -> 
     )
     config = Config().from_disk(path, interpolate=False)
     assert config["paths"]["vectors"] is None
-    assert config["components"]["tok2vec"]["model"]["pretrained_vectors"] is False
+    widths = [config["components"][n]["model"]["tok2vec"]["width"] for n in ("psa_tag", "psa_ents")]
+    assert widths == [200, 200]
