@@ -92,7 +92,8 @@ def score_tags(
     """Score spans, entities or tags as the CoNLL script does."""
     from .conlleval import read_tags
 
-    spans_key = run.settings["components"][run.component]["spans_key"]
+    own = run.settings["components"][run.component]
+    spans_key = own["spans_key"] if plan.target == "spans" else None
     found: dict[str, Any] = {}
     for part in parts:
         path = plan.data / f"{part}.spacy"

@@ -78,7 +78,7 @@ def describe(model: Path, data: Sequence[Path], title: str, machine: str) -> Car
     from ..evaluation.card import Card, Speed
 
     system = load_system(str(model))
-    layers = choose_layers(system, (), None, "")
+    layers = choose_layers(system, (), None, None)
     nlp = system.nlp
     assert nlp is not None  # a file of predictions would have no layers to choose
     gold = read_gold(data, layers.values(), nlp.vocab)

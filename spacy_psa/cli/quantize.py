@@ -111,7 +111,7 @@ def evaluate(model: str, data: Sequence[Path]) -> dict[str, str]:
     from ..figures.tables import percent
 
     system = load_system(model)
-    layers = choose_layers(system, (), None, "")
+    layers = choose_layers(system, (), None, None)
     gold = read_gold(data, layers.values())
     predictions, words, seconds = system.predict_timed(
         gold, join_names(data), list(layers.values())

@@ -435,7 +435,7 @@ def test_the_best_recipe_reads_words_closely_without_vectors(
     [
         ("lan", "tag", {}),
         ("psa", "ents", {}),
-        ("psa", "tag pos", {}),
+        ("psa", "tag ents", {}),
         ("psa", "tag", {"recipe": "paper"}),
         ("deepatt", "roles", {}),
     ],
