@@ -212,14 +212,14 @@ def load_system(name: str, *, given: bool = False) -> System:
     return System(name, nlp, layers=layers_of(nlp))
 
 
-def check_pipeline_options(path: object, **options: object) -> None:
+def check_pipeline_options(path: str | Path, **options: object) -> None:
     """Check that no option is set that is for a pipeline, if there is only a file of predictions.
 
-    path (object): The path of the file.
+    path (Union[str, Path]): The path of the file. If there is none, reading it says so.
     **options (object): The values of the options by name.
     """
     for name, value in options.items():
-        if value:
+        if value and Path(path).exists():
             found = f"'{path}' is a file of predictions"
             raise ValueError(Errors.P272.format(option=f"--{name}", what="a pipeline", found=found))
 

@@ -225,6 +225,8 @@ def test_options_that_would_be_ignored_are_errors(save, pipelines):
     gold = save("gold", make_doc(tags=["A"] * 5, chunks=[]))
     with pytest.raises(ValueError, match=r"P272.*--component is for a pipeline.*gold\.spacy"):
         score_docbins(gold, gold, component="psa_tagger")
+    with pytest.raises(ValueError, match=r"P109.*nowhere"):
+        score_docbins(gold, Path("nowhere.spacy"), component="psa_tagger")
     with pytest.raises(ValueError, match=r"P272.*--spans-key.*the target is 'tag'"):
         score_docbins(gold, gold, target="tag", spans_key="chunks")
     with pytest.raises(ValueError, match=r"P272.*--spans-key.*the target is 'ents'"):
