@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
     from thinc.api import Config
 
-# The embedding that several components share, and the width of words in it without vectors
+# The embedding that several components share
 SHARED = "tok2vec"
-RANDOM_WIDTH = 100
 
 
 def make_config(
@@ -123,6 +122,8 @@ def _embedding(components: Mapping[str, Any]) -> str | None:
 
 def _listener_widths(components: Mapping[str, Any], vectors: str | None) -> dict[str, int]:
     """How wide the vectors are that components get from an embedding that they share."""
+    from ..models.tok2vec import RANDOM_WIDTH
+
     if SHARED not in components:
         return {}
     model = components[SHARED]["model"]
