@@ -117,9 +117,10 @@ class PSATok2Vec(Tok2Vec):
         RETURNS (PSATok2Vec): The component.
         RAISES (ValueError): If the model is damaged or of another configuration.
         """
-        TrainablePipe.from_bytes(self, bytes_data, exclude=[*exclude, MODEL])
         if MODEL not in exclude:
             check_bytes(bytes_data)
+        TrainablePipe.from_bytes(self, bytes_data, exclude=[*exclude, MODEL])
+        if MODEL not in exclude:
             read_model(self.model, unpack(bytes_data).get(MODEL, b""))
         return self
 
@@ -133,9 +134,10 @@ class PSATok2Vec(Tok2Vec):
         """
         path = Path(path)
         check_files(path)
-        TrainablePipe.from_disk(self, path, exclude=[*exclude, MODEL])
         if MODEL not in exclude:
             check_folder(path)
+        TrainablePipe.from_disk(self, path, exclude=[*exclude, MODEL])
+        if MODEL not in exclude:
             read_model(self.model, (path / MODEL).read_bytes())
         return self
 
