@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from spacy_psa.evaluation.breakdowns import ByLength
 from spacy_psa.evaluation.significance import approximate_randomization
-from spacy_psa.figures.charts import interval_plot, line_plot
+from spacy_psa.figures.charts import line_plot
 from spacy_psa.figures.images import stack
 from spacy_psa.reproduction.results import summarize
 
@@ -34,6 +34,7 @@ from .systems import ROOT
 
 GUIDE = ROOT / "docs" / "comparisons.md"
 COMMAND = "python -m benchmarks.comparisons"
+FIGURE = "comparisons-lengths.svg"
 Result = dict[str, Any]
 
 
@@ -117,13 +118,13 @@ def main() -> None:
 
 
 def write_page(folder: Path, guide: Path = GUIDE) -> None:
-    """Write the tables of the guide, and the figures beside the results.
+    """Write the tables of the guide, and the figure of lengths beside the results.
 
     folder (Path): The folder of the results.
     guide (Path): The page with a part for them.
     """
     lines: list[str] = []
-    images: dict[str, list[str]] = {"": [], "-lengths": []}
+    images: list[str] = []
     for name, comparison in COMPARISONS.items():
         cells = list(comparison.cells())
         lacking = missing(cells, folder)
@@ -141,15 +142,17 @@ def write_page(folder: Path, guide: Path = GUIDE) -> None:
                 continue
             title = f"{corpus}, {f'{size:,}' if size else 'all'} sentences"
             lines += _tables(title, comparison, found)
-            _draw(title, comparison, found, images)
+            if comparison.lengths:
+                images.append(_draw(title, found))
+        if comparison.lengths and images:
+            lines += ["", f"![scores by length](../benchmarks/results/recipes/{FIGURE})"]
     texts = [path.read_text(encoding="utf8") for path in folder.glob("*.json")]
     machines = {json.loads(text)["machine"]["processor"] for text in texts}
     if machines:
         lines += ["", f"One thread of {' or '.join(sorted(machines))}."]
     replace_section(guide, COMMAND, lines)
-    for ending, drawn in images.items():
-        if drawn:
-            (folder / f"comparisons{ending}.svg").write_text(stack(drawn), encoding="utf8")
+    if images:
+        (folder / FIGURE).write_text(stack(images), encoding="utf8")
 
 
 def _tables(title: str, comparison: Comparison, found: dict[str, list[Result]]) -> list[str]:
@@ -209,27 +212,14 @@ def _percent(score: float) -> str:
     return "–" if np.isnan(score) else f"{100.0 * score:.2f}"
 
 
-def _draw(
-    title: str,
-    comparison: Comparison,
-    found: dict[str, list[Result]],
-    images: dict[str, list[str]],
-) -> None:
-    """Draw the scores of systems with their range over seeds and, if of interest, by length."""
-    scores = {name: summarize(r["best"]["test"] for r in runs) for name, runs in found.items()}
-    ends = {
-        name: tuple(f(r["best"]["test"] for r in runs) for f in (min, max))
+def _draw(title: str, found: dict[str, list[Result]]) -> str:
+    """RETURNS (str): An image of the scores of systems by length."""
+    middles = dict(zip(ByLength().names, (3, 7, 15, 30, 50), strict=True))
+    lines = {
+        name: [(middles[b], 100.0 * s) for b, s in lengths(runs).items() if not np.isnan(s)]
         for name, runs in found.items()
     }
-    means = {name: score.mean for name, score in scores.items()}
-    images[""].append(interval_plot(means, ends, "system", "test score", title))
-    if comparison.lengths:
-        middles = dict(zip(ByLength().names, (3, 7, 15, 30, 50), strict=True))
-        lines = {
-            name: [(middles[b], 100.0 * s) for b, s in lengths(runs).items() if not np.isnan(s)]
-            for name, runs in found.items()
-        }
-        images["-lengths"].append(line_plot(lines, "tokens", "test score", title))
+    return line_plot(lines, "tokens", "test score", title)
 
 
 if __name__ == "__main__":

@@ -7,10 +7,8 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from spacy_psa.figures.charts import line_plot
-from spacy_psa.figures.images import stack
-
 from .recipes_cell import SYSTEMS
+from .recipes_figures import NAMES, figures
 from .recipes_peers import PEERS
 from .recipes_variants import VARIANTS
 from .report import page, replace_section, table
@@ -45,7 +43,7 @@ def is_shown(result: Result) -> bool:
 
 
 def write_page(results: Sequence[Result], folder: Path) -> None:
-    """Write recipes.md, and the figures recipes.svg and recipes-time.svg.
+    """Write recipes.md, and the figures recipes.svg, recipes-time.svg and recipes-updates.svg.
 
     folder (Path): The folder to write to.
     """
@@ -59,11 +57,23 @@ def write_page(results: Sequence[Result], folder: Path) -> None:
         "their range in parentheses. Seconds are of processor time, without evaluation, until that "
         "pipeline was there. A star marks trainings that a limit of time ended."
     )
-    body = [*tables(results), *tried(results)]
+    images = figures(by_corpus(results))
+    shown = [f"![{NAMES[ending]}]({NAME}{ending}.svg)" for ending in images]
+    body = ["", "\n\n".join(shown), *tables(results), *tried(results)]
     text = page("Recipes from little to much data", NAME, intro, body)
     (folder / f"{NAME}.md").write_text(text, encoding="utf8")
-    for ending, image in figures(results).items():
+    for ending, image in images.items():
         (folder / f"{NAME}{ending}.svg").write_text(image, encoding="utf8")
+
+
+def by_corpus(results: Sequence[Result]) -> dict[str, list[Result]]:
+    """RETURNS (Dict[str, List[Dict]]): The results but for variants, by the name of the corpus."""
+    keys = [(corpus, vectors) for corpus in TITLES for vectors in (True, False)]
+    found: dict[str, list[Result]] = {title(key): [] for key in keys}
+    for result in results:
+        if "+" not in result["system"]:
+            found[title((result["corpus"], result["vectors"]))].append(result)
+    return {name: group for name, group in found.items() if group}
 
 
 def write_guide(results: Sequence[Result], guide: Path = GUIDE) -> None:
@@ -152,34 +162,6 @@ def tried(results: Sequence[Result]) -> list[str]:
     return lines + table(["", *names], rows)
 
 
-def figures(results: Sequence[Result]) -> dict[str, str]:
-    """RETURNS (Dict[str, str]): SVG images by the ends of their names."""
-    by_size, by_time = [], []
-    for key, systems in grouped(results).items():
-        shown = {name: runs for name, runs in systems.items() if "+" not in name}
-        points = {
-            name: [
-                (float(max(r["best"]["sentences"] for r in runs)), average(runs))
-                for _, runs in sorted(sizes.items())
-            ]
-            for name, sizes in shown.items()
-        }
-        if any(len(line) > 1 for line in points.values()):
-            label = "sentences"
-            by_size.append(line_plot(points, label, "test score", title(key)))
-        curves = {
-            name: [(p["seconds"], p["dev"]) for p in sizes[float("inf")][0]["curve"]]
-            for name, sizes in shown.items()
-            if float("inf") in sizes
-        }
-        if curves:
-            label = "processor time (s)"
-            name = f"{title(key)}, all sentences"
-            by_time.append(line_plot(curves, label, "score on development set", name))
-    images = {"": by_size, "-time": by_time}
-    return {ending: stack(drawn) for ending, drawn in images.items() if drawn}
-
-
 def title(key: Key) -> str:
     """RETURNS (str): The name of a corpus, and that there are no vectors."""
     corpus, vectors = key
@@ -190,11 +172,6 @@ def title(key: Key) -> str:
 def size_name(size: float) -> str:
     """RETURNS (str): A number of sentences in words."""
     return "all" if size == float("inf") else f"{int(size):,}"
-
-
-def average(runs: Sequence[Result]) -> float:
-    """RETURNS (float): The mean test score of some seeds."""
-    return mean(run["best"]["test"] for run in runs)
 
 
 def describe(runs: Sequence[Result]) -> str:

@@ -13,7 +13,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from benchmarks.comparisons import COMMAND, COMPARISONS, lengths, units, write_page
+from benchmarks.comparisons import COMMAND, COMPARISONS, FIGURE, lengths, units, write_page
 from benchmarks.comparisons_variants import Heads, LogDistance
 from benchmarks.recipes_cell import Cell, make, pack_units
 from spacy_psa.layers import PSABias
@@ -66,7 +66,18 @@ def test_the_page_says_what_is_missing(tmp_path: Path) -> None:
     assert f"{total - 4} of {total} trainings are missing" in page
     assert "| `bilstm-crf` | 50.00 ± 0.00 | 2 |  |  | 60 |" in page
     assert "| `psa` | 51.50 ± 0.71 | 2 | +1.50 | 1.000 | 60 |" in page
-    assert (tmp_path / "comparisons.svg").exists()
+
+
+def test_the_page_shows_scores_by_length(tmp_path: Path) -> None:
+    guide = tmp_path / "guide.md"
+    guide.write_text(f"<!-- written by `{COMMAND}` -->\n<!-- end of what is written -->\n")
+    cell = Cell("conll2000", 1000, "psa", 0)
+    found = json.dumps(result(cell, 50.0, right=True))
+    (tmp_path / f"{cell.name}.json").write_text(found, encoding="utf8")
+    write_page(tmp_path, guide)
+    assert "| conll2000, 1,000 sentences | 1–4 |" in guide.read_text(encoding="utf8")
+    assert f"](../benchmarks/results/recipes/{FIGURE})" in guide.read_text(encoding="utf8")
+    assert "<title>conll2000, 1,000 sentences</title>" in (tmp_path / FIGURE).read_text("utf8")
 
 
 @pytest.mark.parametrize("system", ["psa+heads-5", "psa+log-distance", "psa-no-first", "lan"])

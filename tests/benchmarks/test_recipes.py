@@ -166,7 +166,13 @@ def test_the_page_has_what_was_measured_and_what_was_tried(tmp_path: Path) -> No
     assert "| the recipe | 30.00, 29.00 |" in page
     assert "| rate 0.001 | 20.00, 19.00 |" in page
     assert "abacus" in page
-    assert {path.name for path in tmp_path.glob("*.svg")} == {"recipes.svg", "recipes-time.svg"}
+    assert {path.name for path in tmp_path.glob("*.svg")} == {
+        "recipes.svg",
+        "recipes-time.svg",
+        "recipes-updates.svg",
+    }
+    assert "](recipes-updates.svg)" in page
+    assert ">WNUT-17: all<" in (tmp_path / "recipes-time.svg").read_text("utf8")
     guide = tmp_path / "guide.md"
     guide.write_text(
         f"<!-- written by `{recipes_page.COMMAND}` -->\n<!-- end of what is written -->"
