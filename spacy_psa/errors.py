@@ -796,6 +796,11 @@ class Errors(metaclass=_Coded):
         "them with 'python -m spacy psa srl-ensemble'."
     )
     P334 = "An ensemble needs at least two models, but {n} were given."
+    P335 = (
+        "The labels of '{name}' must be a list of strings, and are of type {type}: {labels}. Check "
+        "[initialize.components.{name}]; `python -m spacy init labels` writes a file for it, which "
+        "those of spaCy's components may not be."
+    )
 
     # Probabilities and rules (P340-P379)
     P340 = (

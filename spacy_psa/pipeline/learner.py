@@ -112,12 +112,16 @@ class Learner(ABC):
             labels in the examples.
         vocabulary (Optional[Dict[str, int]]): The tokens of the training data with their counts,
             from `psa vocabulary`. By default, those in the examples.
-        RAISES (ValueError): If there are no examples, no tokens or no labels, an annotation has no
-            label or no tokens, or a weighted label does not exist. The labels are then unchanged.
+        RAISES (ValueError): If there are no examples, no tokens or no labels, the labels are no
+            list, an annotation has no label or no tokens, or a weighted label does not exist. The
+            labels are then unchanged.
         """
         if callable(get_examples) and next(iter(get_examples()), None) is None:
             raise ValueError(Errors.P306.format(name=self.pipe.name))
         validate_get_examples(get_examples, f"{type(self.pipe).__name__}.initialize")
+        if isinstance(labels, str | Mapping):  # which would be read as characters or keys
+            names = {"name": self.pipe.name, "type": type(labels).__name__}
+            raise ValueError(Errors.P335.format(**names, labels=repr(labels)[:60]))
         with self.tagset.restored_on_error():
             for label in self.tagset.annotated(get_examples()) if labels is None else labels:
                 self.tagset.add_label(label)

@@ -106,6 +106,14 @@ def test_a_label_that_is_no_string_is_an_error(label: object) -> None:
         tagger_of(make_nlp()).add_label(label)
 
 
+@pytest.mark.parametrize("labels", ["NNP", {"0": {"NNP": 1}, "1": {"VB": 1}}])
+def test_labels_that_are_no_list_are_one_error(labels: object) -> None:
+    nlp = make_nlp()
+    with pytest.raises(ValueError, match=r"P335.*'psa_tagger' must be a list.*type (str|dict)"):
+        tagger_of(nlp).initialize(lambda: make_examples(nlp), nlp=nlp, labels=labels)
+    assert tagger_of(nlp).labels == ()
+
+
 def test_morphology_is_added_as_spacy_writes_it() -> None:
     tagger = tagger_of(make_nlp("morph"))
     added = [tagger.add_label(label) for label in ("Number=Sing|Case=Nom", "Case=Nom|Number=Sing")]
