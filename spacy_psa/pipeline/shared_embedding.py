@@ -15,7 +15,15 @@ from ..errors import Errors
 from ..messages import unpack
 from ..models.loading import read_model
 from ..models.types import Tok2Vec as Embedding
-from .storage import MODEL, add_checksum, check_bytes, check_folder, created_for, with_checksum
+from .storage import (
+    MODEL,
+    add_checksum,
+    check_bytes,
+    check_folder,
+    created_for,
+    restored_on_error,
+    with_checksum,
+)
 from .tagger.settings import DEFAULT_PSA_MODEL
 from .threads import Threads, checked, using_threads
 from .vocabulary import Vocabulary, collect_words
@@ -115,13 +123,17 @@ class PSATok2Vec(Tok2Vec):
         bytes_data (bytes): The output of `to_bytes`.
         exclude (Iterable[str]): What not to load.
         RETURNS (PSATok2Vec): The component.
-        RAISES (ValueError): If the model is damaged or of another configuration.
+        RAISES (ValueError): If the model is damaged or of another configuration. The component is
+            then unchanged.
         """
-        if MODEL not in exclude:
-            check_bytes(bytes_data)
-        TrainablePipe.from_bytes(self, bytes_data, exclude=[*exclude, MODEL])
-        if MODEL not in exclude:
-            read_model(self.model, unpack(bytes_data).get(MODEL, b""))
+        with restored_on_error(self, "bytes"):
+            if MODEL not in exclude:
+                check_bytes(bytes_data)
+                weights = unpack(bytes_data).get(MODEL)
+                if weights is not None:
+                    read_model(self.model, weights)
+            # Last, since the vocabulary is not restored
+            TrainablePipe.from_bytes(self, bytes_data, exclude=[*exclude, MODEL])
         return self
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "PSATok2Vec":
@@ -130,15 +142,15 @@ class PSATok2Vec(Tok2Vec):
         path (Union[str, Path]): The directory.
         exclude (Iterable[str]): What not to load.
         RETURNS (PSATok2Vec): The component.
-        RAISES (ValueError): If the model is damaged or of another configuration.
+        RAISES (ValueError): As `from_bytes`.
         """
         path = Path(path)
-        check_files(path)
-        if MODEL not in exclude:
-            check_folder(path)
-        TrainablePipe.from_disk(self, path, exclude=[*exclude, MODEL])
-        if MODEL not in exclude:
-            read_model(self.model, (path / MODEL).read_bytes())
+        with restored_on_error(self, path):
+            check_files(path)
+            if MODEL not in exclude:
+                check_folder(path)
+                read_model(self.model, (path / MODEL).read_bytes())
+            TrainablePipe.from_disk(self, path, exclude=[*exclude, MODEL])
         return self
 
 

@@ -108,17 +108,21 @@ class Storage:
         RAISES (ValueError): If the data is damaged or belongs to another configuration. The
             component is then unchanged.
         """
-        with self._restored_on_error("bytes"):
+        before = deepcopy(self.pipe.cfg)
+        with restored_on_error(self.pipe, "bytes"):
             if "model" not in exclude:
                 check_bytes(bytes_data)
             entries = unpack(bytes_data)
             weights, own = entries.pop("model", None), entries.pop(CFG, None)
-            TrainablePipe.from_bytes(self.pipe, srsly.msgpack_dumps(entries), exclude=exclude)
             if own is not None and CFG not in exclude:
                 self._take_settings(own)
             # Not by spaCy: each part of the model is checked before thinc accepts it
             if weights is not None and "model" not in exclude:
                 read_model(self.pipe.model, weights)
+            self.pipe.check_loaded(before)
+            # Last, since the vocabulary is not restored
+            TrainablePipe.from_bytes(self.pipe, srsly.msgpack_dumps(entries), exclude=exclude)
+        self._forget_training()
         return self.pipe
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> TrainablePipe:
@@ -130,12 +134,11 @@ class Storage:
         RETURNS (TrainablePipe): The component.
         RAISES (ValueError): As `from_bytes`, or if such a setting cannot be changed any more.
         """
-        path = Path(path)
-        with self._restored_on_error(path):
+        path, before = Path(path), deepcopy(self.pipe.cfg)
+        with restored_on_error(self.pipe, path):
             check_files(path)
             if "model" not in exclude:
                 check_folder(path)
-            TrainablePipe.from_disk(self.pipe, path, exclude=[*exclude, CFG, "model"])
             own = path / CFG
             if CFG not in exclude and own.exists():
                 given = dict(self.pipe.cfg)
@@ -144,36 +147,13 @@ class Storage:
                     self._override(setting, given[setting])
             if "model" not in exclude:
                 read_model(self.pipe.model, (path / "model").read_bytes())
+            self.pipe.check_loaded(before)
+            # Last, as in `from_bytes`
+            TrainablePipe.from_disk(self.pipe, path, exclude=[*exclude, CFG, "model"])
+        self._forget_training()
         return self.pipe
 
-    @contextmanager
-    def _restored_on_error(self, source: object) -> Iterator[None]:
-        """Check what the block has loaded, and restore the component's previous state if it fails
-        or if what it has loaded does not fit."""
-        pipe = self.pipe
-        # A model without weights costs next to nothing to back up.
-        before, weights = deepcopy(pipe.cfg), pipe.model.to_bytes()
-        nodes = [
-            (node, {d: node.maybe_get_dim(d) for d in node.dim_names}, dict(node.attrs))
-            for node in pipe.model.walk()
-        ]
-        try:
-            with garbage_collection():
-                yield
-            pipe.check_loaded(before)
-        except Exception as error:
-            pipe.cfg = before
-            pipe.model.from_bytes(weights)
-            for node, sizes, attrs in nodes:
-                for name, size in sizes.items():
-                    node.set_dim(name, size, force=True)
-                # Damaged data may have added attributes
-                node.attrs.clear()
-                node.attrs.update(attrs)
-            known = isinstance(error, ValueError | OSError)
-            problem = error if known else Errors.P202.format(problem=repr(error))
-            message = Errors.P311.format(name=pipe.name, path=source, problem=problem)
-            raise ValueError(message) from error
+    def _forget_training(self) -> None:
         self.learner.monitor, self.learner.stagnation = DivergenceMonitor(), StagnationMonitor()
 
     def _take_settings(self, text: str) -> None:
@@ -187,6 +167,34 @@ class Storage:
             names = {"name": self.pipe.name, "setting": setting}
             raise ValueError(Errors.P318.format(**names, saved=self.pipe.cfg[setting], value=value))
         self.pipe.cfg[setting] = value
+
+
+@contextmanager
+def restored_on_error(pipe: TrainablePipe, source: object) -> Iterator[None]:
+    """Restore a component's settings and model if the block, which loads them, fails, with an error
+    that names the component and where it was loaded from."""
+    # A model without weights costs next to nothing to back up.
+    before, weights = deepcopy(pipe.cfg), pipe.model.to_bytes()
+    nodes = [
+        (node, {d: node.maybe_get_dim(d) for d in node.dim_names}, dict(node.attrs))
+        for node in pipe.model.walk()
+    ]
+    try:
+        with garbage_collection():
+            yield
+    except Exception as error:
+        pipe.cfg = before
+        pipe.model.from_bytes(weights)
+        for node, sizes, attrs in nodes:
+            for name, size in sizes.items():
+                node.set_dim(name, size, force=True)
+            # Damaged data may have added attributes
+            node.attrs.clear()
+            node.attrs.update(attrs)
+        known = isinstance(error, ValueError | OSError)
+        problem = error if known else Errors.P202.format(problem=repr(error))
+        message = Errors.P311.format(name=pipe.name, path=source, problem=problem)
+        raise ValueError(message) from error
 
 
 def overridden_settings(pipe: TrainablePipe, path: Path, given: Mapping[str, Any]) -> list[str]:

@@ -16,6 +16,7 @@ from spacy.training import Example
 from spacy.util import fix_random_seed
 
 from spacy_psa.models.word_shim import WordCharacterShim
+from spacy_psa.pipeline.shared_embedding import PSATok2Vec
 from spacy_psa.private_names import network_of
 
 from .conftest import NAME, WORDS, make_adam, make_docs, make_examples, tiny_model
@@ -108,6 +109,7 @@ def test_parts_can_be_left_out(tmp_path: Path) -> None:
     pipe.to_disk(tmp_path / "pipe")
     other.from_disk(tmp_path / "pipe", exclude=["model", "vocab"])
     other.from_bytes(pipe.to_bytes(), exclude=["model", "vocab"])
+    other.from_bytes(pipe.to_bytes(exclude=["model"]))
     assert other.model.to_bytes() == before
 
 
@@ -133,6 +135,26 @@ def test_an_embedding_of_another_config_is_refused(tmp_path: Path) -> None:
     narrow = {**EMBEDDING, "width": 50}
     with pytest.raises(ValueError, match=r"P20[23]"):
         spacy.load(tmp_path, config={"components": {SHARED: {"model": narrow}}})
+
+
+def test_a_refused_embedding_leaves_all_parts_as_they_were(tmp_path: Path) -> None:
+    def create(embedding_width: int) -> PSATok2Vec:
+        nlp = spacy.blank("xx")
+        characters = {**EMBEDDING["characters"], "embedding_width": embedding_width}
+        parts = {"words": EMBEDDING, "others": {**EMBEDDING, "characters": characters}}
+        model = {"@architectures": "spacy_psa.ConcatTok2Vec.v1", "*": parts}
+        pipe = nlp.add_pipe(SHARED, config={"model": model})
+        nlp.initialize(lambda: make_examples(nlp)[:embedding_width])
+        return pipe
+
+    pipe, other = create(2), create(3)
+    other.to_disk(tmp_path / SHARED)
+    before = pipe.model.to_bytes()
+    with pytest.raises(ValueError, match=r"P311.*'psa_tok2vec'.*P203"):
+        pipe.from_bytes(other.to_bytes())
+    with pytest.raises(ValueError, match=rf"P311.*'psa_tok2vec'.*{SHARED}.*P203"):
+        pipe.from_disk(tmp_path / SHARED)
+    assert pipe.model.to_bytes() == before
 
 
 def test_it_computes_with_as_many_threads_as_is_set() -> None:

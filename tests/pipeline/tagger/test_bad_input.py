@@ -102,6 +102,18 @@ def test_the_model_of_another_configuration_is_refused(
     assert_refused(nlp, lambda: tagger_of(nlp).from_bytes(data), match)
 
 
+def test_vectors_that_come_with_a_refused_model_are_not_taken(tmp_path: Path) -> None:
+    nlp, other = make_nlp(), make_nlp(model=tiny_model(tok2vec__width=5))
+    for pipeline, vector in ((nlp, np.ones(4)), (other, np.zeros(5))):
+        pipeline.vocab.set_vector("Ann", vector.astype("f"))
+        pipeline.initialize(lambda p=pipeline: make_examples(p))
+    source = tagger_of(other)
+    source.to_disk(tmp_path / "tagger")
+    assert_refused(nlp, lambda: tagger_of(nlp).from_bytes(source.to_bytes()), "P311")
+    assert_refused(nlp, lambda: tagger_of(nlp).from_disk(tmp_path / "tagger"), "P311")
+    assert nlp.vocab.get_vector("Ann").tolist() == [1.0] * 4
+
+
 def test_the_spans_of_another_key_are_refused() -> None:
     nlp = trained_nlp("spans")
     data = tagger_of(make_nlp("spans", spans_key="other")).to_bytes()
