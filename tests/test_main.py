@@ -2,6 +2,7 @@
 
 import os
 import runpy
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -49,6 +50,21 @@ def test_the_shell_completes_commands(
     with pytest.raises(SystemExit):
         psa_cli(prog_name="spacy-psa")
     assert capsys.readouterr().out == "distill\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a shell that closes standard output")
+def test_with_standard_output_closed_messages_are_lost_and_data_are_an_error(
+    tmp_path: Path,
+) -> None:
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        line = f"{shlex.join([sys.executable, '-m', 'spacy_psa', *words])} >&-"
+        return subprocess.run(line, shell=True, stderr=subprocess.PIPE, text=True)
+
+    done = run("results", "--output", str(tmp_path / "results.md"))
+    assert (done.returncode, done.stderr) == (0, "") and (tmp_path / "results.md").is_file()
+    done = run("help")
+    assert done.returncode == 1 and "[P412] Standard output cannot be written" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_the_script_is_installed() -> None:

@@ -44,8 +44,11 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 OutputT = TypeVar("OutputT", str, Path)
 
 
-def _replace_unprintable() -> None:
-    """Print question marks for characters that standard output cannot encode, e.g. in cp1252."""
+def _prepare_stdout() -> None:
+    """Print question marks for characters that standard output cannot encode, e.g. in cp1252, and
+    nothing if it is closed, as by `>&-`."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf8")  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="replace")
 
@@ -88,7 +91,7 @@ psa_cli = typer.Typer(
     help=HELP,
     no_args_is_help=True,
     rich_markup_mode=None,
-    callback=_replace_unprintable,
+    callback=_prepare_stdout,
 )
 
 paper_cli = typer.Typer(
@@ -168,6 +171,8 @@ def write_stdout(text: str) -> None:
     """Write data to standard output, in UTF-8 whatever its encoding for messages is."""
     text = printable(text) if sys.stdout.isatty() else text
     with output_errors(Path(STDOUT)):
+        if sys.__stdout__ is None:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF), STDOUT)
         typer.echo(text.encode("utf8"), nl=False)
 
 

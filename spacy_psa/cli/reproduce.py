@@ -258,10 +258,17 @@ def results_cli(
     Cells without a result say what they need. If several results have the same system, training
     and seed, the last one is used.
     """
+    from ..reproduction.paper_tables import OTHER
+
     with user_errors():
         check_outputs([output_path], (".md",))
-        for path, text in make_pages(paths or [], output_path).items():
+        pages = make_pages(paths or [], output_path)
+        for path, text in pages.items():
             save_output(path, text, "results")
+        other = output_path.with_suffix("") / f"{OTHER}.md"
+        if other not in pages and other.is_file():
+            other.unlink()
+            msg.info(f"Removed {other}: there are no such results any more")
 
 
 def make_pages(paths: Sequence[Path], output_path: Path) -> dict[Path, str]:

@@ -31,6 +31,15 @@ def test_the_page_has_the_results_of_all_files(tmp_path: Path) -> None:
     assert "\nOurs: a: " in summary
 
 
+def test_the_page_of_other_results_goes_with_them(tmp_path: Path) -> None:
+    page, other = tmp_path / "results.md", tmp_path / "results" / "other.md"
+    (tmp_path / "own.json").write_text(to_json([make_result("own", 0, 0.9)]), encoding="utf8")
+    succeed("psa", "results", tmp_path / "own.json", "--output", page)
+    assert "`own`" in other.read_text(encoding="utf8")
+    assert "no such results any more" in plain(succeed("psa", "results", "--output", page))
+    assert not other.exists()
+
+
 def test_a_file_that_is_none_of_results_leaves_the_page_alone(tmp_path: Path) -> None:
     page, wrong = tmp_path / "results.md", tmp_path / "wrong.json"
     page.write_text("before", encoding="utf8")
