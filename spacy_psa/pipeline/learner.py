@@ -116,9 +116,7 @@ class Learner(ABC):
             list, an annotation has no label or no tokens, or a weighted label does not exist. The
             labels are then unchanged.
         """
-        if callable(get_examples) and next(iter(get_examples()), None) is None:
-            raise ValueError(Errors.P306.format(name=self.pipe.name))
-        validate_get_examples(get_examples, f"{type(self.pipe).__name__}.initialize")
+        check_get_examples(self.pipe, get_examples)
         if isinstance(labels, str | Mapping):  # which would be read as characters or keys
             names = {"name": self.pipe.name, "type": type(labels).__name__}
             raise ValueError(Errors.P335.format(**names, labels=repr(labels)[:60]))
@@ -309,6 +307,13 @@ class Learner(ABC):
         self.stagnation.note_rate(pipe.name, getattr(sgd, "learn_rate", None))
         model.finish_update(skip_update if skips_update(model) else sgd)
         self.monitor.check_update(pipe.name, model)
+
+
+def check_get_examples(pipe: TrainablePipe, get_examples: Callable[[], Iterable[Example]]) -> None:
+    """Check that there are training examples."""
+    if callable(get_examples) and next(iter(get_examples()), None) is None:
+        raise ValueError(Errors.P306.format(name=pipe.name))
+    validate_get_examples(get_examples, f"{type(pipe).__name__}.initialize")
 
 
 def weighted(loss: float, gradient: Potentials, weight: float) -> tuple[float, Potentials]:

@@ -7,7 +7,7 @@ from typing import Any
 from spacy.language import Language
 from spacy.pipeline import Tok2Vec, TrainablePipe
 from spacy.tokens import Doc
-from spacy.training import Example, validate_get_examples
+from spacy.training import Example
 from spacy.vocab import Vocab
 
 from ..disk import check_files
@@ -15,6 +15,7 @@ from ..errors import Errors
 from ..messages import unpack
 from ..models.loading import read_model
 from ..models.types import Tok2Vec as Embedding
+from .learner import check_get_examples
 from .storage import (
     MODEL,
     add_checksum,
@@ -69,7 +70,7 @@ class PSATok2Vec(Tok2Vec):
             from `psa vocabulary`. By default, those in the examples.
         RAISES (ValueError): If there are no examples, or a listener has another width.
         """
-        validate_get_examples(get_examples, "PSATok2Vec.initialize")
+        check_get_examples(self, get_examples)
         collect_words(self, get_examples, nlp, vocabulary)
         super().initialize(get_examples, nlp=nlp)
         width = self.model.get_dim("nO")

@@ -88,6 +88,11 @@ def test_words_from_a_file_of_counts() -> None:
     assert "rare" in shim_of(nlp).cfg["words"]
 
 
+def test_no_training_examples_are_one_error() -> None:
+    with pytest.raises(ValueError, match=r"P306.*'psa_tok2vec'"):
+        make_nlp().initialize(list)
+
+
 def test_a_listener_of_another_width_is_one_error() -> None:
     nlp = make_nlp(width=99)
     with pytest.raises(ValueError, match=r"P539.*'tag' listens to 'psa_tok2vec'.*99.*to 108"):
