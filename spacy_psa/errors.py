@@ -368,6 +368,10 @@ class Errors(metaclass=_Coded):
         "Roles have a component of their own kind, psa_srl, and cannot stand in one config with "
         "{targets}. Write a config for each."
     )
+    P167 = (
+        "Some of the components of --target '{targets}' would have the same name: there are "
+        "{names}. Give each target once, and name groups of spans otherwise than targets."
+    )
     P190 = (
         "There is no --{option} {name}{where}. Did you mean '{nearest}'? Choose one of: {options}."
     )

@@ -129,7 +129,8 @@ def _listener_widths(components: Mapping[str, Any], vectors: str | None) -> dict
     model = components[SHARED]["model"]
     width = model["width"] or (vectors and vectors_width(vectors)) or RANDOM_WIDTH
     width += model["characters"]["width"] if model.get("characters") else 0
-    names = [name for name in components if name != SHARED]
+    # The sentencizer, a rule, has no model
+    names = [name for name in components if name != SHARED and "model" in components[name]]
     return {f"components.{name}.model.tok2vec.width": width for name in names}
 
 

@@ -51,7 +51,7 @@ class Inputs:
 
     def change(self, target: str) -> bool:
         """RETURNS (bool): Whether the config is another than that of a system and one target."""
-        return self != Inputs() or len(target.split()) > 1
+        return self != Inputs() or len(target.split()) > 1 or target.startswith(SPANS)
 
 
 def assemble_shared(
@@ -115,7 +115,10 @@ def _components(targets: Sequence[str]) -> dict[str, str]:
     if ROLES in targets:
         others = ", ".join(target for target in targets if target != ROLES)
         raise ValueError(Errors.P189.format(targets=others))
-    return {f"psa_{target.removeprefix(SPANS)}": target for target in targets}
+    found = {f"psa_{target.removeprefix(SPANS)}": target for target in targets}
+    if len(found) < len(targets):
+        raise ValueError(Errors.P167.format(targets=" ".join(targets), names=", ".join(found)))
+    return found
 
 
 def _of_target(

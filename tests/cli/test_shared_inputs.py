@@ -293,6 +293,19 @@ def test_raw_text_is_cut_into_sentences(bert: Path, on_transformer: bool) -> Non
     assert len(list(nlp("Ann saw York . Ann saw .").sents)) == 2
 
 
+def test_raw_text_for_several_targets() -> None:
+    components = config_of("psa", "tag ents", raw=True)["components"]
+    listeners = [components[name]["model"]["tok2vec"] for name in ("psa_tag", "psa_ents")]
+    assert {listener["width"] for listener in listeners} == {200}
+
+
+def test_a_group_of_spans_can_be_the_only_target() -> None:
+    config = config_of("psa", "spans:places")
+    assert config["nlp"]["pipeline"] == ["psa_tagger"]
+    assert config["components"]["psa_tagger"]["spans_key"] == "places"
+    assert config["training"]["score_weights"]["spans_places_f"] == 1.0
+
+
 def test_windows_fit_the_transformer(bert: Path) -> None:
     model = config_of("psa", "ents", bert)["components"]["transformer"]["model"]
     assert model["tokenizer_config"]["model_max_length"] == 64
@@ -382,6 +395,7 @@ def test_the_comments_on_roles_are_about_what_is_there(bert: Path) -> None:
     ("options", "message"),
     [
         (["--target", "tag roles"], "P189.*tag"),
+        (["--target", "ents spans:ents"], "P167.*'ents spans:ents'.*there are psa_ents"),
         (["--target", "pos spns"], "P190.*spns.*'spans'"),
         (["--target", "ents", "--encoder", "lstm"], "P190.*--encoder lstm.*'bilstm'"),
         (["--target", "ents", "--freeze"], "P200.*--transformer"),
