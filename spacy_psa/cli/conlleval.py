@@ -134,6 +134,13 @@ def read_tags(
         raise ValueError(
             Errors.P124.format(gold=len(gold_docs), predicted=len(predicted_docs), **paths)
         )
+    read = TARGETS[target]
+    # Of a pipeline, a document can be without any label, if all are below the threshold
+    can_be_bare = (
+        nlp is not None
+        and target not in ("spans", "ents")
+        and any(len(doc) and read(doc, spans_key) is not None for doc in predicted_docs)
+    )
     for index, (gold, predicted) in enumerate(zip(gold_docs, predicted_docs, strict=True), 1):
         if [token.orth for token in gold] != [token.orth for token in predicted]:
             raise ValueError(Errors.P125.format(index=index, **paths))
@@ -141,7 +148,7 @@ def read_tags(
         pair = []
         for doc, path in ((resolved, gold_path), (predicted, predicted_path)):
             try:
-                tags = TARGETS[target](doc, spans_key)
+                tags = read(doc, spans_key)
             except ValueError as err:
                 problem = str(err).partition("] ")[2].rstrip(".")
                 if not problem:
@@ -149,6 +156,8 @@ def read_tags(
                 raise ValueError(
                     Errors.P134.format(index=index, path=path, layer=target, problem=problem)
                 ) from err
+            if tags is None and doc is predicted and can_be_bare:
+                tags = [""] * len(doc)
             if tags is None:
                 layer = f"spans['{spans_key}']" if target == "spans" else target
                 keys = ", ".join(doc.spans) or "none"

@@ -200,6 +200,18 @@ def test_options_come_before_the_target_of_a_pipeline(save, pipelines):
         score_docbins(gold, pipelines / "ents", target="tag")
 
 
+def test_a_pipeline_may_leave_a_document_without_labels(save, tmp_path):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("attribute_ruler").add([[{"ORTH": "saw"}]], {"TAG": "VBD"})
+    nlp.to_disk(tmp_path / "nlp")
+    gold = [make_doc(tags=["NNP", "NNP", "VBD", "NNP", "NNS"]), make_doc(["Go"], tags=["VB"])]
+    result = score_docbins(save("gold", *gold), tmp_path / "nlp", target="tag")
+    assert (result.tokens, result.correct_tags) == (6, 1)
+    with pytest.raises(ValueError, match=r"P126.*nlp is not annotated with pos"):
+        gold = save("pos", make_doc(pos=["PROPN", "PROPN", "VERB", "PROPN", "NOUN"]))
+        score_docbins(gold, tmp_path / "nlp", target="pos")
+
+
 def test_any_label_of_a_set_is_correct(save, tmp_path):
     nlp = spacy.blank("xx")
     config = {"model": tiny_model(), "target": "tag", "set_separator": "|"}
