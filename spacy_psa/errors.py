@@ -441,7 +441,8 @@ class Errors(metaclass=_Coded):
     P207 = (
         "The model was trained with vectors of width {width}, but the pipeline's vectors are "
         "{found} wide. Load the pipeline with the vectors it was trained with (do not exclude its "
-        "'vocab')."
+        "'vocab'), and give them to another one that gets a component of it (nlp.vocab.vectors = "
+        "trained.vocab.vectors)."
     )
     P208 = (
         "The overlap of windows ({overlap}) must be at least 0 and less than max_length "
@@ -804,6 +805,11 @@ class Errors(metaclass=_Coded):
         "The labels of '{name}' must be a list of strings, and are of type {type}: {labels}. Check "
         "[initialize.components.{name}]; `python -m spacy init labels` writes a file for it, which "
         "those of spaCy's components may not be."
+    )
+    P336 = (
+        "'{name}' cannot rehearse while it listens to '{upstream}', which rehearsal leaves out. "
+        "Before nlp.resume_training(), give it a copy of its own: "
+        "nlp.replace_listeners('{upstream}', '{name}', ['model.tok2vec'])."
     )
 
     # Probabilities and rules (P340-P379)

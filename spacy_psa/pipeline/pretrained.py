@@ -3,7 +3,7 @@ what they read at once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from spacy.language import Language
@@ -68,12 +68,25 @@ def _check(component: str, model: Any) -> None:
 def warn_of_unread(pipe: Any, docs: Iterable[Doc]) -> None:
     """Warn of documents that the component to which another one listens has not read: listeners
     take their vectors for zeros, without a word."""
-    for node in pipe.model.walk():
-        if hasattr(node, "upstream_name"):
-            unread = next((doc for doc in docs if len(doc) and not _is_read(doc, node)), None)
-            if unread is not None:
-                names = {"upstream": node.upstream_name, "name": pipe.name}
-                warn(Warnings.W447.format(**names, text=unread.text[:60]))
+    for node in _listeners(pipe.model):
+        unread = next((doc for doc in docs if len(doc) and not _is_read(doc, node)), None)
+        if unread is not None:
+            names = {"upstream": node.upstream_name, "name": pipe.name}
+            warn(Warnings.W447.format(**names, text=unread.text[:60]))
+
+
+def check_rehearsal(pipe: Any, docs: Sequence[Doc]) -> None:
+    """Check that no component to which another one listens is trained, and that it has read the
+    documents: in rehearsal, a listener has what it heard in the last update, if the words are the
+    same, and its teacher zeros."""
+    for node in (*_listeners(pipe.model), *_listeners(pipe._rehearsal_model)):
+        is_trained = getattr(node, "_batch_id", None) is not None
+        if is_trained or any(len(doc) and not _is_read(doc, node) for doc in docs):
+            raise ValueError(Errors.P336.format(name=pipe.name, upstream=node.upstream_name))
+
+
+def _listeners(model: Model) -> Iterator[Any]:
+    return (node for node in model.walk() if hasattr(node, "upstream_name"))
 
 
 def _is_read(doc: Doc, listener: Model) -> bool:

@@ -22,6 +22,7 @@ from ...inference.losses import kl_divergence, log_prob_of_sets, smoothed_log_pr
 from ...models.growth import padded
 from ...models.labeler import sentence_lengths
 from ..learner import Learner, Losses, loss_and_gradient
+from ..pretrained import check_rehearsal
 from ..tagset import TagSet
 from ..teaching import Lessons, teaching_of, teachings
 from .conditioning import condition
@@ -239,13 +240,15 @@ class TagLearner(Learner):
         examples (Iterable[Example]): A batch; its annotation is not used.
         drop, sgd, losses: See `update`.
         RETURNS (Dict[str, float]): The losses, with this batch's added.
-        RAISES (ValueError): If training diverges.
+        RAISES (ValueError): If training diverges, or the component listens to one that is trained.
         """
         examples = list(examples)
         validate_examples(examples, "PSATagger.rehearse")
         self.check_trainable()
         teacher, backend = self.pipe._rehearsal_model, self.pipe.inference_backend
         docs = self.inputs(examples) if teacher is not None else []
+        if docs:
+            check_rehearsal(self.pipe, docs)
 
         def get_loss(potentials: Potentials) -> tuple[float, Potentials]:
             assert teacher is not None  # without one, there are no documents

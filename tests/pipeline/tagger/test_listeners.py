@@ -10,6 +10,7 @@ import pytest
 import spacy
 import torch
 from spacy.language import Language
+from spacy.training import Example
 from spacy.util import fix_random_seed
 
 from spacy_psa.training.optimizers import create_adamw
@@ -174,6 +175,41 @@ def test_an_embedding_that_has_not_read_the_text_is_missed(how: str) -> None:
         warnings.simplefilter("error")
         nlp("Ann saw Berlin .")
         learn(nlp, 1, annotates=["tok2vec", NAME])
+
+
+def raw(nlp: Language) -> list[Example]:
+    return [Example(doc, doc.copy()) for doc in make_docs(nlp)]
+
+
+@pytest.mark.parametrize("how", ["updated", "new", "replaced too late"])
+def test_a_component_that_listens_to_another_cannot_rehearse(how: str) -> None:
+    nlp = listening_nlp()
+    nlp.resume_training()
+    if how == "updated":
+        # Of the same words, a listener would take what it heard here
+        learn(nlp, 1)
+    elif how == "replaced too late":
+        nlp.replace_listeners("tok2vec", NAME, ["model.tok2vec"])
+    before = weights(nlp)
+    with pytest.raises(ValueError, match=rf"P336.*'tok2vec', '{NAME}', \['model.tok2vec'\]"):
+        nlp.rehearse(raw(nlp), sgd=make_adam())
+    assert_same_weights(weights(nlp), before)
+
+
+def test_a_component_rehearses_with_a_copy_of_what_it_listened_to() -> None:
+    nlp = listening_nlp()
+    learn(nlp, 5)
+    nlp.replace_listeners("tok2vec", NAME, ["model.tok2vec"])
+    nlp.resume_training()
+    assert nlp.rehearse(raw(nlp))[NAME] == pytest.approx(0.0, abs=1e-4)
+
+
+def test_a_component_rehearses_with_what_a_frozen_embedding_has_read() -> None:
+    nlp = listening_nlp()
+    nlp.resume_training()
+    frozen = nlp.get_pipe("tok2vec")
+    examples = [Example(frozen(eg.predicted), eg.reference) for eg in raw(nlp)]
+    assert nlp.rehearse(examples)[NAME] == pytest.approx(0.0, abs=1e-4)
 
 
 # Transformers

@@ -4,6 +4,7 @@ import string
 
 import numpy as np
 import pytest
+import spacy
 import torch
 from spacy.language import Language
 from spacy.strings import StringStore
@@ -13,6 +14,7 @@ from spacy.util import fix_random_seed
 from spacy.vectors import Vectors
 
 from ..conftest import (
+    NAME,
     WORDS,
     make_adam,
     make_examples,
@@ -223,6 +225,17 @@ def test_vectors_of_another_width_after_loading_are_an_error() -> None:
     nlp.vocab.vectors = Vectors(shape=(2, 5))
     with pytest.raises(ValueError, match=rf"P207.*width {WIDTH}.*5 wide"):
         nlp("Ann")
+
+
+def test_a_component_in_another_pipeline_needs_its_vectors() -> None:
+    nlp, other = nlp_with_vectors(), spacy.blank("en")
+    expected = embed(nlp, "rome")
+    with pytest.warns(UserWarning, match="W113"):
+        other.add_pipe(NAME, source=nlp)
+    with pytest.raises(ValueError, match=r"P207.*nlp\.vocab\.vectors = trained\.vocab\.vectors"):
+        other("rome")
+    other.vocab.vectors = nlp.vocab.vectors
+    np.testing.assert_array_equal(embed(other, "rome"), expected)
 
 
 def test_replaced_vectors_are_noticed() -> None:
