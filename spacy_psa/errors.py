@@ -803,8 +803,8 @@ class Errors(metaclass=_Coded):
     P334 = "An ensemble needs at least two models, but {n} were given."
     P335 = (
         "The labels of '{name}' must be a list of strings, and are of type {type}: {labels}. Check "
-        "[initialize.components.{name}]; `python -m spacy init labels` writes a file for it, which "
-        "those of spaCy's components may not be."
+        "[initialize.components.{name}]; `python -m spacy init labels` writes a file for it. One "
+        "for a component of another kind may have another form."
     )
     P336 = (
         "'{name}' cannot rehearse while it listens to '{upstream}', which rehearsal leaves out. "
