@@ -564,8 +564,8 @@ class Errors(metaclass=_Coded):
         "first one above 1, e.g. --lengths 5,10,20,40."
     )
     P261 = (
-        "None of the {n} documents in {path} is annotated with {layer}. Choose other data, or "
-        "another --component or --target. Annotated: {found}."
+        "None of the {n} documents in {path} is annotated with {layer}. {remedy}Choose other "
+        "data, or another --component or --target. Annotated: {found}."
     )
     P262 = (
         "The pipeline '{path}' has no spacy-psa component ({factories}); it has: {found}. To score "
@@ -1278,6 +1278,10 @@ class Errors(metaclass=_Coded):
     P539 = (
         "The component '{name}' listens to '{upstream}' with a width of {found}, but gets vectors "
         "of width {width}. Set 'width' of its Tok2VecListener to {width}."
+    )
+    P540 = (
+        "'{name}' cannot learn from its teacher what 'constrain_training' rules out, and the "
+        "teacher does not: {why}. Set 'constrain_training' of '{name}' to false."
     )
 
 

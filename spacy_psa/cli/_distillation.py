@@ -82,7 +82,8 @@ def prepare(
         Teacher(path, load_pipeline(path), factory, name, teacher_component) for path in teachers
     ]
     check_alike(loaded)
-    check_target(loaded[0], name, config["components"][name])
+    for teacher in loaded:
+        check_target(teacher, name, config["components"][name])
     chooser, chosen_by = loaded[0], None
     if select_by is not None:
         other = load_pipeline(select_by)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..disk import check_files, walk
 from ..errors import Errors
@@ -174,6 +174,16 @@ class System:
         # Layers share predictions, except those whose task gives annotation
         n_runs = len({id(docs) for docs in predictions})
         return predictions, sum(map(len, gold)) * n_runs, seconds
+
+    def check_predicted(self, docs: Sequence[Doc], layer: Layer) -> None:
+        """Check that predictions can be scored: a threshold may have removed them all."""
+        from ..evaluation.sentences import check_annotated
+
+        own = [name for name, other in self.layers.items() if other.name == layer.name]
+        pipes: dict[str, Any] = {name: self.nlp.get_pipe(name) for name in own if self.nlp}
+        found = " or ".join(f"'{n}'" for n, pipe in pipes.items() if pipe.cfg.get("threshold"))
+        remedy = f"Lower the threshold of {found}, which may have removed all. " if found else ""
+        check_annotated(docs, layer, self.name, remedy)
 
     def _run(self, nlp: Language, gold: Sequence[Doc], giver: Layer | None) -> list[Doc]:
         from ..terminal import ProgressBar

@@ -151,7 +151,7 @@ def compare_files(
 ) -> list[Comparison]:
     """Compare two pipelines, or predictions."""
     from ..evaluation.comparison import compare
-    from ..evaluation.sentences import check_annotated, pair_sentences
+    from ..evaluation.sentences import pair_sentences
 
     use_gpu(gpu_id)
     systems = load_system(first, given=given), load_system(second, given=given)
@@ -165,7 +165,7 @@ def compare_files(
     comparisons = []
     for layer, *predicted in zip(layers, *predictions, strict=True):
         for docs, system in zip(predicted, systems, strict=True):
-            check_annotated(docs, layer, system.name)
+            system.check_predicted(docs, layer)
         pairs = [pair_sentences(gold, docs, layer) for docs in predicted]
         comparisons.append(
             compare(

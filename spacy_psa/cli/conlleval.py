@@ -202,6 +202,8 @@ def _choose(
     from ..annotation.targets import make_target
     from ..pipeline.tagger import PSATagger
 
+    if target is not None and component is not None:
+        raise ValueError(Errors.P267)
     pipes = [] if nlp is None else [pipe for _, pipe in nlp.pipeline if isinstance(pipe, PSATagger)]
     if nlp is not None and (component or (target is None and pipes)):
         chosen = choose_tagger(nlp, path, component)

@@ -33,6 +33,7 @@ from ._predictions import (
 from ._util import PREDICT, psa_cli, user_errors
 
 if TYPE_CHECKING:
+    from spacy.language import Language
     from spacy.pipeline import TrainablePipe
     from spacy.tokens import Doc
     from spacy.vocab import Vocab
@@ -171,17 +172,17 @@ def reports_of(
     import spacy
 
     from ..evaluation.report import evaluate
-    from ..evaluation.sentences import check_annotated, pair_sentences
+    from ..evaluation.sentences import pair_sentences
 
     reports = []
     for (name, layer), predicted in zip(layers.items(), predictions, strict=True):
-        check_annotated(predicted, layer, system.name)
+        system.check_predicted(predicted, layer)
         vocabulary, note = None, ""
         if "vocabulary" in layer.groups:
             pipe = system.nlp.get_pipe(name) if system.nlp and name else None
             # Any language knows the norms of words
             vocab = (system.nlp or spacy.blank("xx")).vocab
-            vocabulary, note = find_vocabulary(vocab, pipe, known)
+            vocabulary, note = find_vocabulary(vocab, pipe, known, system.nlp)
         own = replace(settings, vocabulary=vocabulary, vocabulary_note=note)
         sentences = pair_sentences(gold, predicted, layer)
         reports.append(evaluate(sentences, layer, own, component=name, n_docs=len(gold)))
@@ -189,7 +190,10 @@ def reports_of(
 
 
 def find_vocabulary(
-    vocab: Vocab, pipe: TrainablePipe | None, train: Sequence[Doc] | None
+    vocab: Vocab,
+    pipe: TrainablePipe | None,
+    train: Sequence[Doc] | None,
+    nlp: Language | None = None,
 ) -> tuple[ByVocabulary | None, str]:
     """Determine which words were seen in training."""
     from ..evaluation.breakdowns import ByVocabulary
@@ -200,7 +204,7 @@ def find_vocabulary(
         trained = known_words(vocab, (token.text for doc in train for token in doc))
         note = "words of the given training data."
     else:
-        trained = None if pipe is None else trained_words(pipe)
+        trained = None if pipe is None else trained_words(pipe, nlp)
         note = "words with their own embeddings in the model, in place of the training data."
     if trained is None:
         return None, ""

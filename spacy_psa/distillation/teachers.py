@@ -129,12 +129,16 @@ def check_alike(teachers: Sequence[Teacher]) -> None:
 
 
 def check_target(teacher: Teacher, name: str, student: Mapping[str, Any]) -> None:
-    """Check that the student, as its config has it, learns what the teacher says."""
+    """Check that the student, as its config has it, can learn what the teacher says."""
     theirs = None if teacher.is_hard else teacher.pipe.cfg.get("target")
     own = student.get("target", "tag")
     if theirs not in (None, own):
         problem = f"the teacher's target is '{theirs}', the student's '{own}'"
         raise ValueError(Errors.P531.format(name=name, problem=problem))
+    is_free = not teacher.is_hard and not teacher.pipe.cfg.get("constrain_decoding", True)
+    if is_free and student.get("constrain_training") is True and teacher.pipe.tagset.constraints:
+        why = f"{teacher.path} has no 'constrain_decoding'"
+        raise ValueError(Errors.P540.format(name=name, why=why))
 
 
 def averaged(said: Sequence[Teaching]) -> Teaching:

@@ -108,11 +108,12 @@ def check_same_words(
             raise ValueError(Errors.P125.format(index=index, **paths))
 
 
-def check_annotated(docs: Sequence[Doc], layer: Layer, name: str) -> None:
-    """Check that there is something to score."""
+def check_annotated(docs: Sequence[Doc], layer: Layer, name: str, remedy: str = "") -> None:
+    """Check that there is something to score. `remedy` is what to try first."""
     if not any(len(doc) and layer.is_annotated(doc) for doc in docs):
         found = list_targets(docs)
-        raise ValueError(Errors.P261.format(n=len(docs), path=name, layer=layer.name, found=found))
+        names = {"n": len(docs), "path": name, "layer": layer.name, "remedy": remedy}
+        raise ValueError(Errors.P261.format(**names, found=found))
 
 
 def pair_sentences(

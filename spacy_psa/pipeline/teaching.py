@@ -22,6 +22,8 @@ from .monitors import scores_of
 if TYPE_CHECKING:
     from .srl import PSASemanticRoles
 
+OTHER_SEQUENCES = "it has no 'constrain_decoding', or divides texts into other sentences"
+
 
 @dataclass(frozen=True)
 class Teaching:
@@ -77,6 +79,7 @@ class Lessons:
         is_annotated (Tensor): *Shape:* (C,). The sequences of which annotation says anything.
         RAISES (ValueError): If a teacher has other tags or other tokens.
         """
+        self.name = name
         parts, shares, temperatures, offset = [], [], [], 0
         for teaching, own in zip(teachings, lengths, strict=True):
             if teaching is None:
@@ -96,9 +99,15 @@ class Lessons:
         self.gold = share.masked_fill(~is_annotated.cpu(), 0.0).masked_fill(share.isnan(), 1.0)
         self.temperatures = torch.tensor(temperatures, dtype=torch.float64)
 
-    def losses(self, likelihood: Tensor, student: LinearChain) -> Tensor:
+    def losses(
+        self, likelihood: Tensor, student: LinearChain, *, is_constrained: bool = False
+    ) -> Tensor:
         """Mix the loss of the annotation (C,) with that of the teacher: gold · likelihood + (1 −
-        gold) · T² · H(p_T, p_S). *Shape:* (C,)."""
+        gold) · T² · H(p_T, p_S). *Shape:* (C,).
+
+        is_constrained (bool): Whether constraints rule out some of the student's sequences.
+        RAISES (ValueError): If they rule out what the teacher does not.
+        """
         gold = self.gold.to(likelihood)
         total = gold * likelihood
         for temperature in self.temperatures.unique().tolist():
@@ -108,6 +117,13 @@ class Lessons:
                 chain._backend = student._backend
             weight = (1.0 - gold) * (self.temperatures == temperature).to(gold)
             entropy = cross_entropy(self.edges, chain)
+            # Scores that are not finite are not due to constraints: training has diverged
+            if (
+                is_constrained
+                and bool(entropy.isinf().any())
+                and bool(chain.potentials.emissions.isfinite().all())
+            ):
+                raise ValueError(Errors.P540.format(name=self.name, why=OTHER_SEQUENCES))
             total = total + weight * temperature**2 * entropy.to(total)
         return total
 

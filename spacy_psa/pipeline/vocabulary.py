@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import chain
 
 from spacy.attrs import NORM
 from spacy.language import Language
@@ -61,11 +62,14 @@ def known_words(vocab: Vocab, words: Iterable[str]) -> Knows:
     return _finder(vocab, forms, NORM, None)
 
 
-def trained_words(pipe: TrainablePipe) -> Knows | None:
-    """Create a test for words that have their own embedding in `spacy_psa.WordCharEmbed.v1`; None
-    if the model has none. These are the words of the training data, except words without a
-    pretrained vector that are rarer than `min_freq`."""
-    for node in pipe.model.walk():
+def trained_words(pipe: TrainablePipe, nlp: Language | None = None) -> Knows | None:
+    """Create a test for words that have their own embedding in `spacy_psa.WordCharEmbed.v1`, of the
+    component or of one in the pipeline that it listens to; None if there is none. These are the
+    words of the training data, except words without a pretrained vector that are rarer than
+    `min_freq`."""
+    others = [] if nlp is None else [other for _, other in nlp.components]
+    heard = [p for p in others if pipe.name in getattr(p, "listening_components", ())]
+    for node in chain.from_iterable(p.model.walk() for p in (pipe, *heard)):
         for shim in node.shims:
             if isinstance(shim, WordCharacterShim) and "words" in shim.cfg:
                 return _finder(pipe.vocab, set(shim.cfg["words"]), shim.attr, shim.normalize)

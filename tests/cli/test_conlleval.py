@@ -243,6 +243,8 @@ def test_options_that_would_be_ignored_are_errors(save, pipelines):
         score_docbins(gold, gold, target="tag", spans_key="chunks")
     with pytest.raises(ValueError, match=r"P272.*--spans-key.*the target is 'ents'"):
         score_docbins(gold, pipelines / "ents", spans_key="chunks")
+    with pytest.raises(ValueError, match="P267"):
+        score_docbins(gold, pipelines / "ents-tag", component="tag", target="ents")
 
 
 def test_missing_span_groups_are_errors_that_name_those_there_are(save):

@@ -237,12 +237,20 @@ def test_a_teacher_with_hard_outputs(folder: Path, tmp_path: Path) -> None:
         # Before the teacher has worked for hours
         (["--texts", "{folder}/texts.jsonl", "--corpora.dev.path", "{folder}/no.spacy"], "P109"),
         (["--texts", "{folder}/texts.jsonl", "--components.psa_tagger.target", "tag"], "P531"),
+        (
+            [
+                *("--texts", "{folder}/texts.jsonl", "--ensemble", "{folder}/free"),
+                *("--components.psa_tagger.constrain_training", "true"),
+            ],
+            "P540",
+        ),
     ],
 )
 def test_bad_input(folder: Path, tmp_path: Path, changes: list[str], error: str) -> None:
     (folder / "empty.txt").write_text("\n \n")
     other = trained_nlp("tag")
     other.to_disk(folder / "other")
+    trained_nlp(TARGET, constrain_decoding=False).to_disk(folder / "free")
     doc = make_docs(other)[0]
     doc.set_ents([spacy.tokens.Span(doc, 0, 1, "NEW")])
     DocBin(docs=[doc]).to_disk(folder / "labels.spacy")

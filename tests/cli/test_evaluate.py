@@ -262,6 +262,20 @@ def test_predictions_without_the_target_are_one_error(save: Save, gold: Path):
     assert "[P261]" in shown and "predicted.spacy" in shown
 
 
+def test_a_threshold_that_leaves_no_label_is_named(save: Save, tmp_path: Path):
+    nlp = trained_nlp("tag")
+    nlp.to_disk(tmp_path / "without")
+    nlp.get_pipe("psa_tagger").cfg["threshold"] = 1.0
+    nlp.to_disk(tmp_path / "with")
+    gold = save("tags", doc_with(["Ann", "Zoe"], tags=["NNP", "NNP"]))
+    for arguments in ([], ["--target", "tag"]):
+        shown = fail(tmp_path / "with", gold, *arguments)
+        assert "[P261]" in shown and "threshold of 'psa_tagger'" in shown
+    shown = failure("psa", "compare", tmp_path / "without", tmp_path / "with", gold)
+    assert "[P261]" in shown and "threshold of 'psa_tagger'" in shown
+    assert "Lower the threshold" not in fail(tmp_path / "with", gold, "--target", "pos")
+
+
 def test_missing_model_is_one_error(gold: Path, tmp_path: Path):
     assert "[P266]" in fail(tmp_path / "none", gold)
     (tmp_path / "trained" / "model-best").mkdir(parents=True)

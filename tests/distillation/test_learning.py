@@ -132,6 +132,23 @@ def test_another_kind_of_teacher() -> None:
         tagger_of(student).distill(None, [])
 
 
+def test_a_student_that_rules_out_what_its_teacher_says() -> None:
+    teacher = tagger_of(initialized_nlp("ents", constrain_decoding=False))
+    student = initialized_nlp("ents", constrain_training=True)
+    examples = [Example(doc, doc.copy()) for doc in make_docs(student)]
+    before = student.to_bytes()
+    with pytest.raises(ValueError, match=r"P540.*'constrain_training' of 'psa_tagger' to false"):
+        tagger_of(student).distill(teacher, examples, sgd=make_adam())
+    assert student.to_bytes() == before
+    docs = make_docs(student)
+    chain = teacher.queries.as_teacher(docs)
+    for doc, said in zip(docs, teachings(chain, teacher.tags, [1] * 3), strict=True):
+        teach(doc, NAME, said)
+    taught = [Example(doc.copy(), doc) for doc in docs]
+    with pytest.raises(ValueError, match="P540"):
+        student.update(taught, sgd=make_adam())
+
+
 def test_other_labels() -> None:
     student = initialized_nlp("pos")
     docs = make_docs(student)

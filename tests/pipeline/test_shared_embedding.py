@@ -17,6 +17,7 @@ from spacy.util import fix_random_seed
 
 from spacy_psa.models.word_shim import WordCharacterShim
 from spacy_psa.pipeline.shared_embedding import PSATok2Vec
+from spacy_psa.pipeline.vocabulary import trained_words
 from spacy_psa.private_names import network_of
 
 from .conftest import NAME, WORDS, make_adam, make_docs, make_examples, tiny_model
@@ -78,6 +79,15 @@ def test_the_words_are_those_of_all_training_data() -> None:
         warnings.simplefilter("error")
         nlp.initialize(examples)
     assert {*words} <= {*shim_of(nlp).cfg["words"]}
+
+
+def test_its_words_are_those_of_its_listeners(tmp_path: Path) -> None:
+    initialized_nlp().to_disk(tmp_path)
+    nlp = spacy.load(tmp_path)
+    assert trained_words(nlp.get_pipe("ents")) is None
+    knows = trained_words(nlp.get_pipe("ents"), nlp)
+    assert knows is not None
+    assert [knows(word) for word in ("Ann", "Zoe")] == [True, False]
 
 
 def test_words_from_a_file_of_counts() -> None:

@@ -148,7 +148,9 @@ class TagLearner(Learner):
             if lessons is None:
                 return self._reduced(likelihood(leaf))
             chain = LinearChain(leaf, constraints=constraints, backend=backend)
-            return self._reduced(lessons.losses(likelihood(leaf), chain))
+            is_constrained = constraints is not None
+            both = lessons.losses(likelihood(leaf), chain, is_constrained=is_constrained)
+            return self._reduced(both)
 
         return loss_and_gradient(loss, potentials)
 
@@ -196,7 +198,8 @@ class TagLearner(Learner):
         def loss(leaf: Potentials) -> torch.Tensor:
             student = LinearChain(leaf, constraints=constraints, backend=backend)
             zeros = torch.zeros(len(leaf.lengths), dtype=torch.float64, device=leaf.device)
-            return self._reduced(lessons.losses(zeros, student))
+            is_constrained = constraints is not None
+            return self._reduced(lessons.losses(zeros, student, is_constrained=is_constrained))
 
         return docs, docs, partial(loss_and_gradient, loss)
 
