@@ -105,8 +105,10 @@ def about_toolkits(runs: list[Result]) -> str:
     parts = [f"{' and '.join(timed)}: only timed."] if timed else []
     if trained:
         text = f"{' and '.join(trained)}: the toolkit's own training, without language models"
-        if stopped := [run["best"]["seconds"] for run in runs if not run["ended"]]:
-            text += f", and stopped after {max(stopped) / 60:.0f} minutes if they had not ended"
+        for run in runs:
+            if not run["ended"]:
+                minutes = f"{run['best']['seconds'] / 60:.0f} minutes"
+                text += f"; {run['system']} was stopped after {minutes}"
         parts.append(f"{text}.")
     return " ".join(parts)
 
