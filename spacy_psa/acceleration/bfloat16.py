@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from ..errors import Warnings, warn
-from ..layers.ops import PLAIN, ops_for
+from ..layers.ops import PLAIN, UNREGISTERED, ops_for
 from ..private_names import OrderedLinear, has_amx, ordered_linear
 from ..tensor_versions import TensorVersions
 
@@ -78,7 +78,7 @@ def _may_bypass(x: Tensor) -> bool:
     """
     return bool(
         x.device.type == "cpu"
-        and ops_for(x) is not PLAIN
+        and ops_for(x) not in (PLAIN, UNREGISTERED)
         and not torch.is_grad_enabled()
         and not torch.is_autocast_enabled("cpu")
         and torch.backends.mkldnn.enabled

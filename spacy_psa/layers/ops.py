@@ -9,13 +9,14 @@ mixed precision or for tracing.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
 from ..inference import LinearChain, Potentials
@@ -30,7 +31,10 @@ _chosen: ContextVar[Ops | None] = ContextVar("chosen", default=None)
 
 
 class Ops:
-    """The definitions, on any device and differentiable any number of times."""
+    """The definitions, on any device."""
+
+    # The fastest ways to compute attention and marginals can be differentiated only once
+    _is_once = True
 
     def without_padding(self, x: Tensor, mask: SequenceMask) -> Tensor:
         """Remove padding if that saves time: all layers accept vectors with and without it.
@@ -97,9 +101,10 @@ class Ops:
         """
         if mask is not None and mask.dtype != torch.bool:
             mask = mask.to(queries.dtype)
-        return scaled_dot_product_attention(
-            queries, keys, values, attn_mask=mask, dropout_p=dropout, scale=scale
-        )
+        with nullcontext() if self._is_once else sdpa_kernel(SDPBackend.MATH):
+            return scaled_dot_product_attention(
+                queries, keys, values, attn_mask=mask, dropout_p=dropout, scale=scale
+            )
 
     def bilstm(
         self, x: Tensor, mask: SequenceMask, forwards: nn.Module, backwards: nn.Module
@@ -158,11 +163,22 @@ class Ops:
         RETURNS (Tensor): Zero in the padding. The same shape.
         """
         potentials = Potentials(mask.packed(emissions), mask.known_lengths, **transitions)
-        return mask.in_form_of(emissions, LinearChain(potentials).marginals)
+        chain = LinearChain(potentials, backend=None if self._is_once else "logspace")
+        return mask.in_form_of(emissions, chain.marginals)
 
 
-PLAIN = Ops()
-"""The definitions: `with using(PLAIN):` computes everything by them."""
+class _Plain(Ops):
+    """The definitions, differentiable any number of times."""
+
+    _is_once = False
+
+
+PLAIN: Ops = _Plain()
+"""The definitions, differentiable any number of times: `with using(PLAIN):` computes everything by
+them."""
+
+# Where nothing is registered
+UNREGISTERED = Ops()
 
 
 def register(device: str, *, training: Ops, prediction: Ops) -> None:
@@ -188,8 +204,8 @@ def ops_for(x: Tensor) -> Ops:
     # Subclasses of tensors record what is done with them, or have no memory
     is_recorded = type(x) not in (Tensor, nn.Parameter) or torch.compiler.is_compiling()
     if is_recorded or torch.jit.is_tracing():
-        return PLAIN
-    return _registered.get((x.device.type, torch.is_grad_enabled()), PLAIN)
+        return UNREGISTERED
+    return _registered.get((x.device.type, torch.is_grad_enabled()), UNREGISTERED)
 
 
 @contextmanager

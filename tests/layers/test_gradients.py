@@ -22,6 +22,9 @@ from spacy_psa.layers import (
     FeatureGate,
     FeedForwardSublayer,
     GaussianBias,
+    LabelEmbeddings,
+    LabelMarginals,
+    LabelTransitions,
     MultiHeadSelfAttention,
     PositionEmbedding,
     PSABias,
@@ -117,6 +120,17 @@ def test_encoders_and_decoders_pass_gradcheck(name):
         batch_of(LENGTHS, WIDTH),
         fast=name in COMPOSED,
     )
+
+
+TWICE = {"refinement": lambda: LabelMarginals(LabelEmbeddings(3, WIDTH), LabelTransitions(3))}
+
+
+@pytest.mark.parametrize("name", [*ENCODERS, *TWICE])
+def test_the_definitions_can_be_differentiated_twice(name):
+    module, mask = randomized((ENCODERS | TWICE)[name]()).eval(), mask_of(LENGTHS)
+    read = module.distributions if name in TWICE else module
+    x = batch_of(LENGTHS, WIDTH).requires_grad_()
+    assert torch.autograd.gradgradcheck(lambda x: read(x, mask), x, fast_mode=True)
 
 
 @pytest.mark.parametrize("name", BIASES)
