@@ -219,9 +219,9 @@ def test_marginals_inside_a_network_are_found_in_full_precision() -> None:
     x, mask = normal(7, 4).float(), mask_of([7])
     seen = []
 
-    def chain(potentials):
+    def chain(potentials, **settings):
         seen.append((potentials.emissions.dtype, torch.is_autocast_enabled("cpu")))
-        return LinearChain(potentials)
+        return LinearChain(potentials, **settings)
 
     replaced = patch.object(ops, "LinearChain", chain)
     with replaced, torch.autocast("cpu", dtype=torch.bfloat16):
