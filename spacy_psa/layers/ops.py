@@ -9,10 +9,10 @@ mixed precision or for tracing.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -33,8 +33,7 @@ _chosen: ContextVar[Ops | None] = ContextVar("chosen", default=None)
 class Ops:
     """The definitions, on any device."""
 
-    # The fastest ways to compute attention and marginals can be differentiated only once
-    _is_once = True
+    backend: str | None = None  # of the marginals: see `LinearChain`
 
     def without_padding(self, x: Tensor, mask: SequenceMask) -> Tensor:
         """Remove padding if that saves time: all layers accept vectors with and without it.
@@ -101,10 +100,9 @@ class Ops:
         """
         if mask is not None and mask.dtype != torch.bool:
             mask = mask.to(queries.dtype)
-        with nullcontext() if self._is_once else sdpa_kernel(SDPBackend.MATH):
-            return scaled_dot_product_attention(
-                queries, keys, values, attn_mask=mask, dropout_p=dropout, scale=scale
-            )
+        return scaled_dot_product_attention(
+            queries, keys, values, attn_mask=mask, dropout_p=dropout, scale=scale
+        )
 
     def bilstm(
         self, x: Tensor, mask: SequenceMask, forwards: nn.Module, backwards: nn.Module
@@ -163,14 +161,20 @@ class Ops:
         RETURNS (Tensor): Zero in the padding. The same shape.
         """
         potentials = Potentials(mask.packed(emissions), mask.known_lengths, **transitions)
-        chain = LinearChain(potentials, backend=None if self._is_once else "logspace")
+        chain = LinearChain(potentials, backend=self.backend)
         return mask.in_form_of(emissions, chain.marginals)
 
 
 class _Plain(Ops):
-    """The definitions, differentiable any number of times."""
+    """The definitions, differentiable any number of times: the fastest ways to compute attention
+    and marginals are so only once."""
 
-    _is_once = False
+    backend = "logspace"
+
+    def attention(self, *args: Any, **kwargs: Any) -> Tensor:
+        """As `Ops.attention`."""
+        with sdpa_kernel(SDPBackend.MATH):
+            return super().attention(*args, **kwargs)
 
 
 PLAIN: Ops = _Plain()
