@@ -24,7 +24,7 @@ NAMES = {
     "-time": "Development score by processor time; crosses: test score",
     "-updates": "Development score by updates; crosses: test score",
 }
-ORDER = ["psa", "bilstm-crf", "spacy", "stanza"]  # of colors and legend
+ORDER = ["psa", "bilstm-crf", "spacy", "stanza", "flair"]  # of colors and legend
 
 
 def figures(groups: Groups) -> dict[str, str]:

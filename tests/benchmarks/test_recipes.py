@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 
-from benchmarks import recipes, recipes_cell, recipes_page
+from benchmarks import recipes, recipes_cell, recipes_figures, recipes_page
 from benchmarks.recipes_cell import Cell
 from benchmarks.recipes_data import BROWN, CORPORA, cased_vectors, prepare, read, subset
+from benchmarks.recipes_peers import PEERS
+from spacy_psa.figures.style import COLORS
 
 from ..cli.commands import SAMPLE
 
@@ -181,6 +183,12 @@ def test_the_page_has_what_was_measured_and_what_was_tried(tmp_path: Path) -> No
     page = guide.read_text(encoding="utf8")
     assert "| WNUT-17, `psa` | 29.00* | 51.00 (50.0–52.0) |" in page and "rate" not in page
     assert "A star marks" in page
+
+
+def test_each_system_has_a_color_of_its_own() -> None:
+    # Vega would give another one the first color again
+    assert sorted(recipes_figures.ORDER) == sorted([*recipes_cell.SYSTEMS, *PEERS])
+    assert len(set(COLORS[: len(recipes_figures.ORDER)])) == len(recipes_figures.ORDER)
 
 
 def test_the_guide_has_the_figures_of_the_results(tmp_path: Path) -> None:
