@@ -256,8 +256,8 @@ class Errors(metaclass=_Coded):
         "predictions for the same gold file, e.g. with 'spacy apply'."
     )
     P126 = (
-        "Doc {index} in {path} is not annotated with {layer}. Choose a --target that is annotated; "
-        "for spans, set --spans-key to one of: {keys}."
+        "Doc {index} in {path} is not annotated with {layer}. {remedy}Choose a --target that is "
+        "annotated; for spans, set --spans-key to one of: {keys}."
     )
     P128 = (
         "{path} has no known scores. Expected a JSON file written by 'spacy evaluate --output', "

@@ -221,7 +221,7 @@ class SpansTarget(SpanTarget):
     def annotate(self, doc: Doc, tags: Sequence[str | None], *, overwrite: bool) -> None:
         key = self.spans_key
         existing = doc.spans.get(key)
-        if overwrite or not existing:
+        if overwrite or existing is None:
             doc.spans[key] = SpanGroup(doc, name=key, spans=self.spans(doc, tags))
             return
         spans = self.new_spans(doc, tags)

@@ -180,10 +180,8 @@ class System:
         from ..evaluation.sentences import check_annotated
 
         own = [name for name, other in self.layers.items() if other.name == layer.name]
-        pipes: dict[str, Any] = {name: self.nlp.get_pipe(name) for name in own if self.nlp}
-        found = " or ".join(f"'{n}'" for n, pipe in pipes.items() if pipe.cfg.get("threshold"))
-        remedy = f"Lower the threshold of {found}, which may have removed all. " if found else ""
-        check_annotated(docs, layer, self.name, remedy)
+        pipes = {name: self.nlp.get_pipe(name) for name in own if self.nlp}
+        check_annotated(docs, layer, self.name, lower_threshold(pipes))
 
     def _run(self, nlp: Language, gold: Sequence[Doc], giver: Layer | None) -> list[Doc]:
         from ..terminal import ProgressBar
@@ -193,6 +191,12 @@ class System:
             blank = _with_given(blank, gold, giver)
         progress = ProgressBar(blank, f"{self.name}", total=len(gold), disable=None, leave=False)
         return list(nlp.pipe(progress))
+
+
+def lower_threshold(pipes: dict[str, Any]) -> str:
+    """What to try if components predict nothing: a threshold may have removed it all."""
+    found = " or ".join(f"'{name}'" for name, pipe in pipes.items() if pipe.cfg.get("threshold"))
+    return f"Lower the threshold of {found}, which may have removed all. " if found else ""
 
 
 def use_gpu(gpu_id: int) -> None:

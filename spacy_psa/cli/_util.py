@@ -40,6 +40,8 @@ PANELS = (DATA, TRAIN, PREDICT, LOOK, PAPERS)
 # What `spacy project` writes for a variable that is null, and what a user may leave empty
 UNSET = ("", "null", "None")
 STDOUT = "Standard output"
+# The exit status of what Ctrl-C ended: 128 and the number of the signal
+INTERRUPTED = 130
 Command = TypeVar("Command", bound=Callable[..., Any])
 OutputT = TypeVar("OutputT", str, Path)
 
@@ -194,6 +196,19 @@ def _fail(error: Exception, to_stdout: bool) -> NoReturn:
             # Flushing the rest when Python exits would fail again
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     raise SystemExit(1)
+
+
+@contextmanager
+def resumable(hint: str) -> Iterator[None]:
+    """End at Ctrl-C as a shell expects, and say how to go on.
+
+    hint (str): A sentence without a full stop.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        msg.warn(f"Interrupted. {hint}")
+        raise SystemExit(INTERRUPTED) from None
 
 
 @contextmanager

@@ -12,9 +12,8 @@ from ..scale.bulk import BLOCK_SIZE, MAX_ERRORS, OPTIONS, apply
 from ..terminal import msg
 from ._config_errors import config_errors
 from ._options import CodeOption, GpuOption, ModelArgument
-from ._util import PREDICT, psa_cli, user_errors
+from ._util import PREDICT, psa_cli, resumable, user_errors
 
-INTERRUPTED = 130
 N_NAMED = 3
 
 
@@ -87,7 +86,7 @@ def apply_cli(
     signal.signal(signal.SIGTERM, _interrupt)
     keep_few_kernels()
     with user_errors(), config_errors(model):
-        try:
+        with resumable("The finished shards remain: the same command goes on from there"):
             found = apply(
                 model,
                 inputs,
@@ -105,9 +104,6 @@ def apply_cli(
                 code=code_path,
                 progress=True,
             )
-        except KeyboardInterrupt:
-            msg.warn("Interrupted. The finished shards remain: the same command goes on from there")
-            raise SystemExit(INTERRUPTED) from None
         if found.unread:
             names = ", ".join([*found.unread[:N_NAMED], *["…"] * (len(found.unread) > N_NAMED)])
             msg.warn(f"Files of no known kind in the input folders: {len(found.unread)}, {names}")

@@ -19,6 +19,7 @@ from ._predictions import (
     choose_tagger,
     is_pipeline,
     load_pipeline,
+    lower_threshold,
     use_gpu,
     words_alone,
 )
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from ..annotation.base import Target
     from ..evaluation.conlleval import ConllevalResult
+    from ..pipeline.tagger import PSATagger
 
 
 @psa_cli.command("conlleval", rich_help_panel=PREDICT)
@@ -161,7 +163,10 @@ def read_tags(
             if tags is None:
                 layer = f"spans['{spans_key}']" if target == "spans" else target
                 keys = ", ".join(doc.spans) or "none"
-                raise ValueError(Errors.P126.format(index=index, path=path, layer=layer, keys=keys))
+                own = {n: pipe for n, pipe in _taggers(nlp).items() if pipe.cfg["target"] == target}
+                remedy = lower_threshold(own) if doc is predicted else ""
+                names = {"index": index, "path": path, "layer": layer, "keys": keys}
+                raise ValueError(Errors.P126.format(remedy=remedy, **names))
             pair.append(tags)
         if target == "ents":
             # As in `psa evaluate`: tokens without a prediction are outside entities
@@ -200,11 +205,10 @@ def _choose(
     """The target and the key of spans: those given, or those of the pipeline, or chunks; and the
     target that resolves label sets, if the pipeline's component knows them."""
     from ..annotation.targets import make_target
-    from ..pipeline.tagger import PSATagger
 
     if target is not None and component is not None:
         raise ValueError(Errors.P267)
-    pipes = [] if nlp is None else [pipe for _, pipe in nlp.pipeline if isinstance(pipe, PSATagger)]
+    pipes = list(_taggers(nlp).values())
     if nlp is not None and (component or (target is None and pipes)):
         chosen = choose_tagger(nlp, path, component)
         pipes = [pipe for pipe in pipes if pipe.name == chosen]
@@ -219,6 +223,14 @@ def _choose(
     if separator is None:
         return target, spans_key, None
     return target, spans_key, make_target(target, spans_key=spans_key, set_separator=separator)
+
+
+def _taggers(nlp: "Language | None") -> "dict[str, PSATagger]":
+    """The taggers of a pipeline by name, none if there is no pipeline."""
+    from ..pipeline.tagger import PSATagger
+
+    pipeline = [] if nlp is None else nlp.pipeline
+    return {name: pipe for name, pipe in pipeline if isinstance(pipe, PSATagger)}
 
 
 def _read(

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ._options import (
+    GO_ON,
     WITH_OVERRIDES,
     CheckpointOption,
     CodeOption,
@@ -16,7 +17,7 @@ from ._options import (
     ResumeOption,
     WorkersOption,
 )
-from ._util import TRAIN, psa_cli, user_errors
+from ._util import TRAIN, psa_cli, resumable, user_errors
 
 # Options of `psa train`, which are passed on to its workers
 TRAINING = ("output_path", "code_path", "resume", "checkpoint_every", "keep_epochs", "use_gpu")
@@ -96,7 +97,7 @@ def distill_cli(
     if select_by is not None and select is None:
         raise typer.BadParameter("it needs --select", param_hint="--select-by")
     overrides = config_overrides(ctx.args)
-    with user_errors():
+    with user_errors(), resumable(GO_ON):
         epochs = parse_epochs(keep_epochs)
         if workers is not None:
             check_workers(workers)

@@ -30,7 +30,7 @@ from ._reproduction_runs import (
 )
 from ._reproduction_scores import score_run, write_environment
 from ._training_files import check_vectors_folder, reads_texts
-from ._util import UNSET, atomic_path, check_writable, paper_command, user_errors
+from ._util import UNSET, atomic_path, check_writable, paper_command, resumable, user_errors
 
 if TYPE_CHECKING:
     from ..figures.tables import Table
@@ -106,15 +106,16 @@ def reproduce_cli(
         check_outputs(tables, (".md",))
         target = choose_targets([target] if target else [], task)
         plan = make_plan(corpus, target, data, runs, vectors=vectors, epochs=epochs, lang=lang)
-        found = reproduce(
-            plan,
-            parse_systems(systems, target),
-            parse_seeds(seeds),
-            results_path,
-            options=options,
-            gpu_id=gpu_id,
-            code_path=code_path,
-        )
+        with resumable("To go on, repeat the same command: finished runs are kept"):
+            found = reproduce(
+                plan,
+                parse_systems(systems, target),
+                parse_seeds(seeds),
+                results_path,
+                options=options,
+                gpu_id=gpu_id,
+                code_path=code_path,
+            )
         table = result_table(found)
         msg.divider(table.title)
         show(table.to_text())

@@ -25,6 +25,7 @@ from ._config_errors import (
     warn_of_unknown_settings,
 )
 from ._options import (
+    GO_ON,
     WITH_OVERRIDES,
     CheckpointOption,
     GpuOption,
@@ -36,7 +37,7 @@ from ._options import (
 from ._outputs import show_command
 from ._resuming import read_saved
 from ._training_files import check_precision, check_training_files
-from ._util import TRAIN, gpu_errors, psa_cli, user_errors
+from ._util import TRAIN, gpu_errors, psa_cli, resumable, user_errors
 
 if TYPE_CHECKING:
     from ..training.checkpoint import Checkpoint
@@ -102,7 +103,7 @@ def train_cli(
                     command_line(ctx, config_path, set(ctx.params) - {"config_path", "workers"}),
                 )
                 return
-    with user_errors():
+    with user_errors(), resumable(GO_ON):
         train(
             config_path,
             output_path,

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from spacy_psa.cli.conlleval import score_docbins
 from spacy_psa.cli.evaluate import evaluate_files
 
-from ..pipeline.conftest import tiny_model
+from ..pipeline.conftest import tiny_model, trained_nlp
 
 WORDS = ["Mr", "X", "saw", "EU", "talks"]
 
@@ -210,6 +210,20 @@ def test_a_pipeline_may_leave_a_document_without_labels(save, tmp_path):
     with pytest.raises(ValueError, match=r"P126.*nlp is not annotated with pos"):
         gold = save("pos", make_doc(pos=["PROPN", "PROPN", "VERB", "PROPN", "NOUN"]))
         score_docbins(gold, tmp_path / "nlp", target="pos")
+
+
+def test_a_threshold_that_leaves_no_label_is_named(save, tmp_path):
+    nlp = trained_nlp("tag")
+    nlp.get_pipe("psa_tagger").cfg["threshold"] = 1.0
+    nlp.to_disk(tmp_path / "nlp")
+    gold = save("gold", make_doc(["Ann", "Zoe"], tags=["NNP", "NNP"]))
+    with pytest.raises(
+        ValueError, match=r"P126.*nlp is not.* tag\. Lower the threshold of 'psa_ta"
+    ):
+        score_docbins(gold, tmp_path / "nlp")
+    unannotated = save("unannotated", make_doc(["Ann", "Zoe"]))
+    with pytest.raises(ValueError, match=r"P126.*annotated with tag\. Choose"):
+        score_docbins(unannotated, tmp_path / "nlp")
 
 
 def test_any_label_of_a_set_is_correct(save, tmp_path):

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from spacy.language import Language
 from spacy.tokens import DocBin
 from spacy.vocab import Vocab
 from thinc.api import Config
@@ -54,6 +55,19 @@ def test_a_killed_run_goes_on_to_its_end(folder: Path, config: Path) -> None:
     assert read_checkpoint(folder / "checkpoint").finished
     assert [path.name for path in (folder / "checkpoint").iterdir()] == ["state.json"]
     assert {"model-best", "model-last", "train.jsonl"} <= {path.name for path in folder.iterdir()}
+
+
+def test_ctrl_c_ends_a_run_with_the_way_to_go_on(
+    tmp_path: Path, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*args: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Language, "update", interrupted)
+        result = run("psa", "train", config, "--output", tmp_path / "out")
+    assert result.exit_code == 130
+    assert "Interrupted. With --resume" in " ".join(plain(result.output).split())
 
 
 def test_a_finished_run_is_left_alone(folder: Path, config: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from spacy.language import Language
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc, Span, SpanGroup
 from spacy.training import Example
 from spacy.util import fix_random_seed
 
@@ -217,6 +217,16 @@ def test_other_spans_stay() -> None:
     doc.spans["mine"] = [Span(doc, 0, 1, "X")]
     tagger_of(nlp)(doc)
     assert [span.label_ for span in doc.spans["mine"]] == ["X"]
+
+
+@pytest.mark.parametrize("words", [WORDS[0], []])
+def test_what_an_empty_group_carries_stays(words: list[str]) -> None:
+    nlp = trained_nlp("spans")
+    doc = Doc(nlp.vocab, words=words)
+    doc.spans["sc"] = SpanGroup(doc, name="sc", attrs={"source": "mine"})
+    tagger_of(nlp)(doc)
+    assert bool(doc.spans["sc"]) is bool(words)
+    assert doc.spans["sc"].attrs["source"] == "mine"
 
 
 def test_well_formed_annotation_gives_no_warnings(target: str) -> None:
