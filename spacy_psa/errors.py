@@ -1427,6 +1427,11 @@ class Warnings(metaclass=_Coded):
         "predictions mean nothing. Enable it, in front of '{name}'; in training, add it to "
         "annotating_components."
     )
+    W448 = (
+        "The component '{name}' listens to '{upstream}', but in prediction it gets the vectors of "
+        "'{other}', which comes later in the pipeline and overwrites them. Put '{upstream}' right "
+        "before '{name}', and '{other}' after it."
+    )
     # Earlier names (W440-W441)
     W440 = "{old} is now called {new}: say so next time."
     W441 = (

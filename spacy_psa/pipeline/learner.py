@@ -28,7 +28,7 @@ from .monitors import (
     skip_update,
     skips_update,
 )
-from .pretrained import check_transformers, load_frozen
+from .pretrained import check_transformers, load_frozen, warn_of_overwritten
 from .tagset import TagSet
 from .teaching import check_same_words, teaching_of
 from .vocabulary import Vocabulary, collect_words
@@ -145,6 +145,7 @@ class Learner(ABC):
         model.initialize(X=[eg.predicted for eg in islice(get_examples(), 10)])
         if nlp is not None:
             check_transformers(nlp)
+            warn_of_overwritten(nlp, self.pipe)
 
     def _check_examples(self, examples: Iterable[Example]) -> None:
         """Check that there is at least one example to learn from."""

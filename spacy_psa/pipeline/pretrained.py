@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from spacy.language import Language
-from spacy.pipeline.tok2vec import Tok2VecListener
+from spacy.pipeline.tok2vec import Tok2Vec, Tok2VecListener
 from spacy.tokens import Doc
 from thinc.api import Model
 
@@ -63,6 +63,19 @@ def _check(component: str, model: Any) -> None:
     window = getattr(model.attrs["get_spans"], "keywords", {}).get("window", 0)
     if window > longest:
         raise ValueError(Errors.P248.format(name=component, window=window, longest=longest))
+
+
+def warn_of_overwritten(nlp: Language, pipe: Any) -> None:
+    """Warn of an embedding that stands between a component and the one that it listens to: all of
+    them write to `doc.tensor`, where listeners read in prediction, but not in training."""
+    names = [name for name, _ in nlp.components]
+    before = nlp.components[: names.index(pipe.name)] if pipe.name in names else []
+    writers = [name for name, other in before if isinstance(other, Tok2Vec)]
+    for node in _listeners(pipe.model):
+        upstream = node.upstream_name
+        if isinstance(node, Tok2VecListener) and upstream in writers[:-1]:
+            found = {"name": pipe.name, "upstream": upstream, "other": writers[-1]}
+            warn(Warnings.W448.format(**found))
 
 
 def warn_of_unread(pipe: Any, docs: Iterable[Doc]) -> None:

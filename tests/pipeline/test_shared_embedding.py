@@ -20,7 +20,7 @@ from spacy_psa.pipeline.shared_embedding import PSATok2Vec
 from spacy_psa.pipeline.vocabulary import trained_words
 from spacy_psa.private_names import network_of
 
-from .conftest import NAME, WORDS, make_adam, make_docs, make_examples, tiny_model
+from .conftest import HASH, NAME, WORDS, make_adam, make_docs, make_examples, tiny_model
 
 SHARED = "psa_tok2vec"
 EMBEDDING = tiny_model()["tok2vec"]
@@ -106,6 +106,26 @@ def test_no_training_examples_are_one_error() -> None:
 def test_a_listener_of_another_width_is_one_error() -> None:
     nlp = make_nlp(width=99)
     with pytest.raises(ValueError, match=r"P539.*'tag' listens to 'psa_tok2vec'.*99.*to 108"):
+        nlp.initialize(lambda: make_examples(nlp))
+
+
+@pytest.mark.parametrize("between", ["psa_tok2vec", "tok2vec"])
+def test_another_embedding_in_between_is_a_warning(between: str) -> None:
+    nlp = make_nlp()
+    model = EMBEDDING if between == SHARED else HASH
+    nlp.add_pipe(between, "other", config={"model": model}, before="ents")
+    with pytest.warns(UserWarning, match=r"W448.*'ents' listens to 'psa_tok2vec'.*'other'") as all_:
+        nlp.initialize(lambda: make_examples(nlp))
+    assert not [w for w in all_ if "W448" in str(w.message) and "'tag' listens" in str(w.message)]
+
+
+def test_embeddings_right_before_their_components_give_no_warning() -> None:
+    nlp = make_nlp()
+    nlp.add_pipe(SHARED, "other", config={"model": EMBEDDING})
+    listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": 108, "upstream": "other"}
+    nlp.add_pipe(NAME, "pos", config={"model": tiny_model(tok2vec=listener), "target": "pos"})
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*W448")
         nlp.initialize(lambda: make_examples(nlp))
 
 
