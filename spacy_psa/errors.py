@@ -1283,6 +1283,15 @@ class Errors(metaclass=_Coded):
         "'{name}' cannot learn from its teacher what 'constrain_training' rules out, and the "
         "teacher does not: {why}. Set 'constrain_training' of '{name}' to false."
     )
+    P541 = (
+        "--select chooses texts by uncertainty, but '{component}' of '{path}' gives no "
+        "probabilities. Choose by another pipeline, such as an earlier student, with --select-by; "
+        "or read the first texts with --limit."
+    )
+    P542 = (
+        "The teacher's probabilities cannot be kept in '{path}', which has other contents, such as "
+        "'{found}'. Choose another --output."
+    )
 
 
 class Warnings(metaclass=_Coded):

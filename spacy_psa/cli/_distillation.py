@@ -16,6 +16,7 @@ from ._distillation_texts import (
     annotated_texts,
     checksum_of_files,
     known_texts,
+    own_tokenizer,
     student_tokenizer,
     unlabeled_texts,
 )
@@ -90,15 +91,22 @@ def prepare(
         has_same = not chooser.is_hard and teacher_component in other.pipe_names
         chooser = Teacher(select_by, other, factory, name, teacher_component if has_same else None)
         chosen_by = checksum_of(chooser.nlp)  # an earlier student may have been trained again
+    if select is not None and chooser.is_hard:
+        names = {"path": chooser.path, "component": chooser.component}
+        raise ValueError(Errors.P541.format(**names))
     tokenizer = student_tokenizer(config, words)
     origin = {
         "teacher": [checksum_of(teacher.nlp) for teacher in loaded] + [t.component for t in loaded],
-        "texts": checksum_of_files([*texts, *([str(gold)] if gold else [])]),
+        "texts": checksum_of_files(texts),
+        "annotation": checksum_of_files([str(gold)]) if gold else None,
         "choice of texts": [words, limit, select, chosen_by, tokenizer.lang],
+        "tokenizer": own_tokenizer(tokenizer),
         "settings": [settings.temperature, settings.mass, settings.most],
     }
     cache = Cache(output / CACHE, origin, force=force)
     if cache.is_complete:
+        # What a teacher says does not depend on the name of the component that learns it
+        cache.finish({**cache.info, "component": name})
         msg.good(f"The teacher's probabilities are there already: {cache.folder}")
     else:
         found = list(islice(unlabeled_texts(texts, tokenizer, words), limit))

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import Errors
 from ._docbins import read_docs
@@ -34,6 +34,12 @@ def student_tokenizer(config: Config, words: bool) -> Language:
     if words:
         nlp.tokenizer = lambda text: Doc(nlp.vocab, words=text.split())
     return nlp
+
+
+def own_tokenizer(nlp: Language) -> dict[str, Any] | None:
+    """The settings of a tokenizer, if they are not spaCy's."""
+    settings = nlp.config["nlp"]["tokenizer"]
+    return None if settings == {"@tokenizers": "spacy.Tokenizer.v1"} else settings
 
 
 def unlabeled_texts(paths: Sequence[str], nlp: Language, words: bool) -> Iterator[Text]:

@@ -34,13 +34,17 @@ class Cache:
     folder (Path): The folder.
     origin (Dict[str, Any]): What they were computed from: checksums and settings by name.
     force (bool): Whether the first block replaces probabilities of another origin.
-    RAISES (ValueError): If the folder has probabilities of another origin.
+    RAISES (ValueError): If the folder has probabilities of another origin, or other contents.
     """
 
     def __init__(self, folder: Path, origin: dict[str, Any], *, force: bool = False) -> None:
         self.folder, self.origin = folder, origin
         self._replaced: dict[str, Any] | None = None
-        found = read_manifest(folder) if (folder / MANIFEST).exists() else None
+        names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+        others = [name for name in names if not name.startswith(".")]
+        if others and MANIFEST not in others:
+            raise ValueError(Errors.P542.format(path=folder, found=others[0]))
+        found = read_manifest(folder) if others else None
         # A run that ended before its first block has left nothing to lose
         if found is not None and (found["info"] or self.n_blocks):
             other = [name for name in origin if found["origin"].get(name) != origin[name]]

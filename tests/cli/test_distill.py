@@ -8,24 +8,28 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 import spacy
 import torch
 from numpy.typing import NDArray
+from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.util import load_config, registry
 from thinc.api import Config
 
-from spacy_psa.cli._distillation import CACHE, _with_corpus
+from spacy_psa.cli._distillation import CACHE, _with_corpus, prepare
 from spacy_psa.distillation import filling
 from spacy_psa.distillation.blocks_on_disk import Cache, read_items, read_manifest
+from spacy_psa.distillation.distilled import create_distilled_corpus
 from spacy_psa.distillation.teachers import aligned, averaged
 from spacy_psa.inference.edge_marginals import EdgeMarginals
-from spacy_psa.pipeline.teaching import Teaching
+from spacy_psa.pipeline.teaching import Teaching, teaching_of
 
 from ..documentation import ROOT, code_blocks
 from ..pipeline.conftest import (
@@ -41,6 +45,11 @@ from .commands import contents, plain, run, succeed
 
 TARGET = "ents"
 STEPS = ("--training.max_steps", "6", "--training.eval_frequency", "3")
+
+
+@registry.tokenizers("whole_texts.v1")
+def create_tokenizer_of_whole_texts() -> Callable[[Language], Callable[[str], Doc]]:
+    return lambda nlp: lambda text: Doc(nlp.vocab, words=[text])
 
 
 @pytest.fixture(scope="module")
@@ -372,3 +381,49 @@ def probabilities(output: Path) -> NDArray[np.float64]:
     """The probabilities of all labels of a sentence, by the last pipeline of a training."""
     nlp = spacy.load(output / "model-last")
     return tagger_of(nlp).marginals([Doc(nlp.vocab, words=WORDS[1])])[0]
+
+
+def prepared(folder: Path, output: Path, **options: Any) -> Path:
+    """What `psa distill` does before it trains."""
+    teacher = str(options.pop("teacher", folder / "teacher"))
+    given = {"config_path": folder / "student.cfg", "output": output, **options}
+    return prepare([teacher], settings=filling.Settings(), **given)
+
+
+def test_texts_that_become_annotation_are_others(folder: Path, tmp_path: Path) -> None:
+    prepared(folder, tmp_path, texts=[str(folder / "gold.spacy")])
+    with pytest.raises(ValueError, match=r"P533.*differs in its texts"):
+        prepared(folder, tmp_path, gold=folder / "gold.spacy")
+
+
+def test_another_student_learns_from_the_same_probabilities(folder: Path, tmp_path: Path) -> None:
+    given = {"texts": [str(folder / "texts.spacy")], "config_path": tmp_path / "small.cfg"}
+    prepared(folder, tmp_path / "out", texts=given["texts"])
+    config = load_config(folder / "student.cfg")
+    config["components"]["small"] = config["components"].pop(NAME)
+    config["nlp"]["pipeline"] = ["small"]
+    config.to_disk(tmp_path / "small.cfg")
+    prepared(folder, tmp_path / "out", **given)
+    examples = list(create_distilled_corpus(tmp_path / "out" / CACHE)(spacy.blank("xx")))
+    assert all(teaching_of(example.reference, "small") for example in examples)
+    config["nlp"]["tokenizer"] = {"@tokenizers": "whole_texts.v1"}
+    config.to_disk(tmp_path / "small.cfg")
+    with pytest.raises(ValueError, match=r"P533.*differs in its tokenizer"):
+        prepared(folder, tmp_path / "out", **given)
+
+
+def test_hard_outputs_are_not_uncertain(folder: Path, tmp_path: Path) -> None:
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("entity_ruler").add_patterns([{"label": "PER", "pattern": "Ann"}])
+    nlp.to_disk(tmp_path / "rules")
+    given = {"teacher": tmp_path / "rules", "teacher_component": "entity_ruler", "select": 2}
+    with pytest.raises(ValueError, match=r"P541.*entity_ruler.*--select-by"):
+        prepared(folder, tmp_path / "out", texts=[str(folder / "texts.spacy")], **given)
+
+
+def test_probabilities_are_not_put_into_the_teacher(folder: Path, tmp_path: Path) -> None:
+    teacher = shutil.copytree(folder / "teacher", tmp_path / "teacher")
+    before = contents(teacher)
+    with pytest.raises(ValueError, match=r"P542.*config\.cfg"):
+        prepared(folder, tmp_path, teacher=teacher, texts=[str(folder / "texts.spacy")])
+    assert contents(teacher) == before
