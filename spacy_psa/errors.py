@@ -1151,6 +1151,10 @@ class Errors(metaclass=_Coded):
         "doc.user_data or an extension (doc._). Choose the format parquet or jsonl, which have "
         "neither, and another output folder; or remove it at the end of the pipeline."
     )
+    P497 = (
+        "The column '{column}' of '{path}' cannot be written in this format: {reason}. Choose the "
+        "format parquet, and another output folder; or leave out the column."
+    )
     P505 = (
         "'{path}' has no column of text '{column}'. Its columns of text: {options}. Choose one "
         "with --column."

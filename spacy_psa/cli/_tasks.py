@@ -30,7 +30,7 @@ Record = dict[str, Any]
 def read_texts(source: str, nlp: Language) -> Iterator[tuple[Doc, Record]]:
     """Read texts. Texts without words are skipped."""
     if source == STANDARD_INPUT:
-        name, docs = "standard input", _read_standard_input(Path(source), nlp)
+        name, docs = "standard input", _read_standard_input(nlp)
     else:
         name = source
         ending = Path(source.removesuffix(".gz")).suffix if source.endswith(".gz") else None
@@ -78,14 +78,12 @@ def _read_docbin(path: Path, nlp: Language) -> Iterator[tuple[Doc, Record]]:
         yield doc, {}
 
 
-def _read_standard_input(path: Path, nlp: Language) -> Iterator[tuple[Doc, Record]]:
+def _read_standard_input(nlp: Language) -> Iterator[tuple[Doc, Record]]:
+    from ..corpora.lines import BOM, decoded
+
     lines = chain.from_iterable(map(bytes.splitlines, typer.get_binary_stream("stdin")))
     for number, line in enumerate(lines, 1):
-        try:
-            text = line.decode("utf8")
-        except UnicodeDecodeError as err:
-            where = {"path": "standard input", "line": number, "byte": err.start + 1}
-            raise ValueError(Errors.P113.format(**where)) from err
+        text = decoded(line.removeprefix(BOM), number, Path("standard input"))
         yield nlp.make_doc(text.strip()), {}
 
 

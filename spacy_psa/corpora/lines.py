@@ -124,7 +124,7 @@ GZIP_MAGIC = b"\x1f\x8b"
 MAX_LINE_BYTES = 1 << 20
 # Usually a few thousand lines.
 _CHUNK_BYTES = 1 << 17
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
 # Of old Macs, and of files converted twice
 _OTHER_LINE_ENDS = re.compile(rb"\r+\n|\r")
 # No corpus has as much white space, but a bomb of line feeds takes minutes to read.
@@ -160,7 +160,7 @@ def read_blocks(path: Path) -> Iterator[tuple[int, list[str]]]:
     with open_binary(path) as file_:
         for block in _blocks(file_, path):
             # In front of later lines, too: files may have been joined
-            block = block.removeprefix(_BOM).replace(b"\n" + _BOM, b"\n")
+            block = block.removeprefix(BOM).replace(b"\n" + BOM, b"\n")
             # Checking and decoding whole blocks takes a fraction of the time.
             try:
                 lines = block.decode("utf8").split("\n")
@@ -172,7 +172,7 @@ def read_blocks(path: Path) -> Iterator[tuple[int, list[str]]]:
                 number += len(lines)
             else:
                 for line in block.split(b"\n"):
-                    yield number, [_decoded(line, number, path)]
+                    yield number, [decoded(line, number, path)]
                     number += 1
 
 
@@ -214,7 +214,7 @@ def _unix(text: bytes) -> tuple[bytes, bytes]:
     return _OTHER_LINE_ENDS.sub(b"\n", body.replace(b"\r\n", b"\n")), text[len(body) :]
 
 
-def _decoded(line: bytes, number: int, path: Path) -> str:
+def decoded(line: bytes, number: int, path: Path) -> str:
     """Decode a line, checking that it is text."""
     if b"\x00" in line:
         raise ValueError(Errors.P114.format(path=path, line=number))

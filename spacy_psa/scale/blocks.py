@@ -95,7 +95,7 @@ def digest(blocks: Iterable[Block]) -> str:
 def _parts(source: Source, block_size: int, column: str, whole_files: bool) -> Iterator[Part]:
     if source.kind == ".parquet":
         yield from _row_groups(source, block_size, column)
-    elif source.size == 0:
+    elif source.size == 0 and source.kind != ".spacy":  # which is never without a header
         return
     elif source.kind not in COMPRESSIBLE or source.compression or _is_one(source, whole_files):
         yield Part(source, 0, TO_THE_END, source.size)

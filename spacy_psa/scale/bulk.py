@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..errors import Errors, suggestion
+from ..errors import Errors, invalid, suggestion
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -98,6 +98,10 @@ def apply(
             hint, options = suggestion(value, OPTIONS[name]), ", ".join(OPTIONS[name])
             message = Errors.P515.format(name=name, value=value, suggestion=hint, options=options)
             raise ValueError(message)
+    counts = {"n_process": n_process, "batch_size": batch_size, "block_size": block_size}
+    for name, count in counts.items():
+        if count is not None and count < 1:
+            raise invalid(name, count, "at least 1")
     if engine == "ray" or type(source).__module__.startswith("ray."):
         for package in ("ray", "pandas", "pyarrow"):  # `ray.data` imports all of them
             require(package, "The engine 'ray'", "ray")

@@ -61,6 +61,8 @@ def apply_to_files(
     with open_manifest(folder, run) as manifest, ExitStack() as stack:
         todo = [block for block in blocks if block.number not in manifest.entries]
         resumed = len(blocks) - len(todo)
+        failed = sum(entry.failed for entry in manifest.entries.values())
+        check_failures(failed, settings.max_errors, [])
         if todo:
             model = "" if in_here else _path_of(nlp, stack)
             job = Job(model, annotator.checksum, str(folder), settings)
@@ -72,7 +74,6 @@ def apply_to_files(
                 del annotator
                 entries = _elsewhere(job, todo, settings, stack)
             stack.enter_context(closing(entries))
-            failed = sum(entry.failed for entry in manifest.entries.values())
             for entry in entries:
                 manifest.add(entry)
                 progress.finish(entry)

@@ -13,6 +13,7 @@ from fnmatch import fnmatch
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import urlsplit
 
 from ..disk import walk
 from ..errors import Errors
@@ -75,7 +76,7 @@ def read_errors() -> tuple[type[Exception], ...]:
 
 def find_sources(inputs: Iterable[str]) -> tuple[list[Source], list[str]]:
     """Find the files to read, and the names of those of no known kind."""
-    found: dict[tuple[str, str], Source] = {}
+    found: dict[tuple[str, ...], Source] = {}
     unknown: dict[str, None] = {}
     for given in inputs:
         try:
@@ -91,14 +92,22 @@ def find_sources(inputs: Iterable[str]) -> tuple[list[Source], list[str]]:
                 source = Source(name, path, root, kind, compression, size)
                 if source.needs_pyarrow:
                     require("pyarrow", f"Reading '{name}'", "scale")
-                found.setdefault((root, path), source)
+                found.setdefault((*_file_system_of(root), path), source)
             elif not is_list:
                 raise ValueError(Errors.P503.format(path=name, kinds=", ".join(KINDS)))
             else:
                 unknown[name] = None
         if not known:
             raise ValueError(Errors.P501.format(path=given, kinds=", ".join(KINDS)))
+    if not found:
+        raise ValueError(Errors.P501.format(path="[]", kinds=", ".join(KINDS)))
     return list(found.values()), list(unknown)
+
+
+def _file_system_of(root: str) -> tuple[str, ...]:
+    """What a URI says of its file system; nothing for the local one."""
+    uri = urlsplit(root)
+    return () if uri.scheme in ("", "file") else (uri.scheme, uri.netloc, uri.query)
 
 
 def _kind_of(name: str) -> tuple[str | None, str | None]:
@@ -123,8 +132,13 @@ def _local(given: str) -> tuple[Iterator[_Found], bool]:
         wild = not _WILD.isdisjoint(given)
         named = sorted(glob.glob(given, recursive=True)) if wild else []
         paths = [Path(name) for name in named if os.path.isfile(name)]
-    files = ((str(p), os.path.abspath(p), "", p.stat().st_size) for p in paths)
+    files = ((_shown(p), os.path.abspath(p), "", p.stat().st_size) for p in paths)
     return files, not path.is_file()
+
+
+def _shown(path: Path) -> str:
+    """A name that can be written, also of a file whose name is not UTF-8."""
+    return str(path).encode("utf8", "surrogateescape").decode("utf8", "replace")
 
 
 def _remote(given: str) -> tuple[Iterator[_Found], bool]:
@@ -135,16 +149,18 @@ def _remote(given: str) -> tuple[Iterator[_Found], bool]:
     scheme = given.partition("://")[0]
     info = files.get_file_info(path)
     if info.type == fs.FileType.File:
-        infos = [info]
+        infos, path = [info], info.path
     elif info.type == fs.FileType.Directory:
         infos = files.get_file_info(fs.FileSelector(path, recursive=True))
     else:
         parts = path.split("/")
         wild = next((i for i, part in enumerate(parts) if not _WILD.isdisjoint(part)), len(parts))
-        base = fs.FileSelector("/".join(parts[:wild]), recursive=True, allow_not_found=True)
-        infos = files.get_file_info(base) if wild < len(parts) else []
-        infos = [found for found in infos if fnmatch(found.path, path)]
+        base = "/".join(parts[:wild])
+        selector = fs.FileSelector(base, recursive=True, allow_not_found=True)
+        infos = files.get_file_info(selector) if wild < len(parts) else []
+        infos, path = [found for found in infos if fnmatch(found.path, path)], base
     infos = sorted((i for i in infos if i.type == fs.FileType.File), key=lambda i: i.path)
-    shown = [i for i in infos if not i.base_name.startswith(".")]
+    # Not hidden, nor in a hidden folder, below what is named
+    shown = [i for i in infos if "/." not in i.path[len(path.rstrip("/")) :]]
     names = ((f"{scheme}://{i.path}", i.path, given, i.size) for i in shown)
     return names, info.type != fs.FileType.File

@@ -87,17 +87,12 @@ def rows_of(
     batch: Any, n_docs: int, column: str, names: Sequence[str], source: str
 ) -> Iterator[Chunk]:
     """Get the documents of a table."""
-    texts = batch.column(column).to_pylist()
+    texts = _decoded(batch.column(column))
     ids = _strings(batch, "id", names)
     sources = _strings(batch, "source", [source] * len(texts))
     rest = [name for name in batch.schema.names if name not in (column, "id", "source")]
     others = batch.select(rest) if rest else None
-    items = (
-        Failure(ids[i], sources[i], "", "There is no text", i)
-        if text is None
-        else Record(ids[i], sources[i], text, row=i)
-        for i, text in enumerate(texts)
-    )
+    items = (_item(ids[i], sources[i], text, i) for i, text in enumerate(texts))
     for chunk in chunks_of(items, n_docs):
         if others is not None:
             chunk.others = others.take(pa.array([r.row for r in chunk.records], pa.int64()))
@@ -107,8 +102,39 @@ def rows_of(
 def _strings(batch: Any, name: str, default: Sequence[str]) -> Sequence[str]:
     if name not in batch.schema.names:
         return default
-    values = pc.cast(batch.column(name), pa.string()).to_pylist()
-    return [old if value is None else value for value, old in zip(values, default, strict=True)]
+    values = _decoded(pc.cast(batch.column(name), pa.string()))
+    shown = [_shown(v) if isinstance(v, UnicodeDecodeError) else v for v in values]
+    return [old if value is None else value for value, old in zip(shown, default, strict=True)]
+
+
+def _item(name: str, source: str, text: str | UnicodeDecodeError | None, row: int) -> Any:
+    if text is None:
+        return Failure(name, source, "", "There is no text", row)
+    if isinstance(text, UnicodeDecodeError):
+        reason = f"Not UTF-8: byte {text.start + 1}"
+        return Failure(name, source, _shown(text), reason, row, text.object)
+    return Record(name, source, text, row=row)
+
+
+def _decoded(column: Any) -> list[str | UnicodeDecodeError | None]:
+    """The strings of a column, and why those cannot be read that are not UTF-8, as some programs
+    write them."""
+    try:
+        found: list[str | UnicodeDecodeError | None] = column.to_pylist()
+    except UnicodeDecodeError:
+        found = [_decoded_bytes(data) for data in column.cast(pa.large_binary()).to_pylist()]
+    return found
+
+
+def _decoded_bytes(data: bytes | None) -> str | UnicodeDecodeError | None:
+    try:
+        return None if data is None else data.decode("utf8")
+    except UnicodeDecodeError as error:
+        return error
+
+
+def _shown(error: UnicodeDecodeError) -> str:
+    return error.object.decode("utf8", "replace")
 
 
 def table_of(annotator: Annotator, chunk: Chunk, pairs: Pairs) -> Any:

@@ -174,7 +174,7 @@ def _json_lines(part: Part, column: str) -> Iterator[Record | Failure]:
                 source = record.pop("source")
             meta = json.dumps(record, ensure_ascii=False, allow_nan=False) if record else None
             # JSON can express an unpaired surrogate, which UTF-8 cannot
-            f"{content}{meta}{name}".encode()
+            f"{content}{meta}{name}{source}".encode()
         except (ValueError, RecursionError) as error:
             yield Failure(name, source, text, f"Malformed JSON: {error}")
         else:

@@ -73,7 +73,16 @@ class DocBinShard:
 def _others(chunk: Chunk, pairs: Pairs) -> list[dict[str, Any]]:
     """The other columns of a Parquet file, as rows."""
     others = others_of(chunk, pairs)
-    return [{}] * len(pairs) if others is None else others.to_pylist()
+    if others is None or not pairs:
+        return [{}] * len(pairs)
+    columns = []
+    for name, column in zip(others.schema.names, others.columns, strict=True):
+        try:
+            columns.append(column.to_pylist())
+        except (ValueError, OverflowError) as error:  # not UTF-8, or a time that Python has not
+            names = {"column": name, "path": pairs[0][0].source, "reason": error}
+            raise ValueError(Errors.P497.format(**names)) from error
+    return [dict(zip(others.schema.names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def _make_shard(path: Path, form: str) -> Any:
@@ -126,7 +135,7 @@ def _without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
         found = {key: _without_nulls(v) for key, v in value.items()}
         return {key: v for key, v in found.items() if v is not None}
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):  # those of a map
         return [_without_nulls(v) for v in value]
     # JSON has no NaN
     return None if isinstance(value, float) and not math.isfinite(value) else value

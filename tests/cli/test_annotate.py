@@ -188,9 +188,12 @@ def test_standard_input(model: Path) -> None:
     result = CliRunner().invoke(app, words, input="Ann saw Bob .\n\rBerlin\rUlm\r\n")
     found = [json.loads(line) for line in result.output.splitlines()]
     assert [task["text"] for task in found] == ["Ann saw Bob .", "Berlin", "Ulm"]
-    result = CliRunner().invoke(app, words, input=b"Ann\n\xff\n")
-    assert result.exit_code == 1
-    assert "[P113]" in result.output and "standard input" in result.output
+    result = CliRunner().invoke(app, words, input="\ufeffAnn\n".encode())
+    assert json.loads(result.output)["text"] == "Ann"
+    for bad, code in ((b"\xff\n", "P113"), ("Ann".encode("utf-16-le"), "P114")):
+        result = CliRunner().invoke(app, words, input=b"Ann\n" + bad)
+        assert result.exit_code == 1
+        assert f"[{code}]" in result.output and "standard input, line 2" in result.output
 
 
 def test_standard_output_has_a_name(

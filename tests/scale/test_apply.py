@@ -199,15 +199,24 @@ def test_documents_that_fail_are_set_apart_with_their_reason(model: Path, tmp_pa
     path = tmp_path / "a.txt"
     path.write_bytes(b"\n".join(lines))
     records = ['{"text": 1}', "[1]", "{", '{"text": "\\ud800"}', '{"text": "x", "text": "y"}']
-    records += ['{"text": "x", "n": 1e999}', '{"text": "Ann saw Bob"}']
+    records += ['{"text": "x", "n": 1e999}', '{"text": "x", "source": "\\ud800"}']
+    records += ['{"text": "Ann saw Bob"}']
     (tmp_path / "b.jsonl").write_text("\n".join(records), encoding="utf8")
     out = tmp_path / "out"
     found = spacy_psa.apply(nlp, [path, tmp_path / "b.jsonl"], out, format="jsonl")
     assert [row["text"] for row in rows_of(out)] == ["Ann ran", "Bob ran", "Ann saw Bob"]
     errors = failures_of(out)
-    assert (found.documents, found.failed) == (3, len(errors)) == (3, 10)
+    assert (found.documents, found.failed) == (3, len(errors)) == (3, 11)
     reasons = ["UTF-8", "NUL", "this is bad", "E088"]
-    reasons += ["no text", "not an object", "JSON", "surrogates", "occurs twice", "Out of range"]
+    reasons += [
+        "no text",
+        "not an object",
+        "JSON",
+        "surrogates",
+        "occurs twice",
+        "Out of range",
+        "surrogates",
+    ]
     for reason, error in zip(reasons, errors, strict=True):
         assert reason in error["error"]
     assert [base64.b64decode(e["bytes"]) for e in errors if "bytes" in e] == utf16.split(b"\n")
@@ -217,6 +226,72 @@ def test_documents_that_fail_are_set_apart_with_their_reason(model: Path, tmp_pa
     assert again.documents == 3
     with pytest.raises(ValueError, match="P511"):
         spacy_psa.apply(nlp, path, tmp_path / "few", max_errors=0)
+
+
+def test_failures_count_in_later_runs(nlp: Language, tmp_path: Path) -> None:
+    path, out = tmp_path / "a.txt", tmp_path / "out"
+    path.write_bytes(b"\xff\n" * 6)
+    for _ in range(3):
+        with pytest.raises(ValueError, match=r"P511.*4 documents have failed"):
+            spacy_psa.apply(nlp, path, out, format="jsonl", block_size=4, max_errors=3)
+        assert len(failures_of(out)) == 4
+    found = spacy_psa.apply(nlp, path, out, format="jsonl", block_size=4, max_errors=6)
+    assert (found.resumed, found.failed) == (2, 6)
+
+
+def no_utf8(*values: bytes) -> Any:
+    """A column of strings as programs write it that do not check them."""
+    buffers = pa.array(values, pa.binary()).buffers()
+    return pa.StringArray.from_buffers(len(values), buffers[1], buffers[2])
+
+
+def test_rows_that_are_not_utf8_fail_alone(nlp: Language, tmp_path: Path) -> None:
+    text, name = no_utf8(b"Ann ran", b"\xff", b"Bob"), no_utf8(b"a", b"b", b"c\xff")
+    table = pa.table({"text": text, "id": name, "n": [1, 2, 3]})
+    found = spacy_psa.apply(nlp, table)
+    assert found.column("n").to_pylist() == [1, 2, 3]
+    assert found.column("id").to_pylist() == ["a", "b", "c\ufffd"]
+    assert found.column("error").to_pylist() == [None, "Not UTF-8: byte 1", None]
+    pq.write_table(table, tmp_path / "a.parquet")
+    spacy_psa.apply(nlp, tmp_path / "a.parquet", tmp_path / "out", format="jsonl")
+    assert [(row["text"], row["n"]) for row in rows_of(tmp_path / "out")] == [
+        ("Ann ran", 1),
+        ("Bob", 3),
+    ]
+    (failure,) = failures_of(tmp_path / "out")
+    assert (failure["text"], base64.b64decode(failure["bytes"])) == ("\ufffd", b"\xff")
+
+
+@pytest.mark.parametrize(
+    "column", [no_utf8(b"\xff"), pa.array([1 << 62], pa.timestamp("us"))], ids=["utf8", "year"]
+)
+def test_what_json_cannot_say_is_one_error(nlp: Language, tmp_path: Path, column: Any) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"text": ["Ann ran"], "n": [1], "odd": column}), path)
+    for form in ("jsonl", "spacy"):
+        with pytest.raises(ValueError, match=r"P497.*column 'odd' of .*a\.parquet.*parquet"):
+            spacy_psa.apply(nlp, path, tmp_path / form, format=form)
+    assert spacy_psa.apply(nlp, path, tmp_path / "out").documents == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files that are not UTF-8")
+def test_names_of_files_that_are_not_utf8_are_shown(nlp: Language, tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    text_file(folder, os.fsdecode(b"caf\xe9.txt"))
+    assert spacy_psa.apply(nlp, folder, tmp_path / "out", format="jsonl").documents == 1
+    assert [row["source"] for row in rows_of(tmp_path / "out")] == [f"{folder}/caf\ufffd.txt"]
+
+
+def test_files_behind_uris_are_read_once_and_hidden_ones_are_not(
+    nlp: Language, tmp_path: Path
+) -> None:
+    folder = tmp_path / "in"
+    path, hidden = text_file(folder), text_file(folder, ".b.txt")
+    text_file(folder, ".c/d.txt")
+    inputs = [folder, folder.as_uri(), path.as_uri(), f"{folder.as_uri()}/*.txt"]
+    assert spacy_psa.apply(nlp, inputs, tmp_path / "out").documents == 1
+    named = [hidden.as_uri(), f"{folder.as_uri()}/.c/*"]
+    assert spacy_psa.apply(nlp, named, tmp_path / "named").documents == 2
 
 
 def test_a_component_may_make_docs_anew(texts: Path, tmp_path: Path) -> None:
@@ -326,6 +401,7 @@ def text_file(folder: Path, name: str = "a.txt") -> Path:
         ("P501", lambda folder: folder / "*.txt", {}),
         ("P501", lambda folder: text_file(folder, "in/README").parent, {}),
         ("P503", lambda folder: text_file(folder, "a.docx"), {}),
+        ("P501", lambda folder: [], {}),
         ("P502", lambda folder: "nowhere://a.txt", {}),
         ("P504", cut_short, {}),
         ("P505", bad_parquet, {"column": "body"}),
@@ -336,6 +412,9 @@ def text_file(folder: Path, name: str = "a.txt") -> Path:
         ("P515", text_file, {"format": "parket"}),
         ("P516", lambda folder: text_file(folder).parent, {}),
         ("P453", text_file, {"gpu_id": 99}),
+        ("P210.*block_size", text_file, {"block_size": 0}),
+        ("P210.*batch_size", text_file, {"batch_size": -1}),
+        ("P210.*n_process", text_file, {"n_process": 0}),
     ],
 )
 def test_bad_input_is_one_error_before_any_work(
@@ -406,8 +485,9 @@ def test_damage_within_a_local_file_is_a_failure_of_its_own(
     path.write_bytes(path.read_bytes()[:-30])
     bad = tmp_path / "b.spacy"
     bad.write_bytes(b"no DocBin")
-    found = spacy_psa.apply(nlp, [path, bad, texts], tmp_path / "out", format="jsonl")
-    assert found.failed == 2
+    (tmp_path / "c.spacy").touch()
+    found = spacy_psa.apply(nlp, [path, bad, bad.with_name("c.spacy"), texts], tmp_path / "out")
+    assert found.failed == 3
     assert found.documents >= len(SENTENCES)
     assert all("cannot be read" in e["error"] for e in failures_of(tmp_path / "out"))
 
@@ -441,10 +521,14 @@ def test_tables_without_any_text_have_no_type_of_it(nlp: Language, texts: list[s
 
 
 def test_json_has_no_nan(nlp: Language, tmp_path: Path) -> None:
-    path = parquet(tmp_path, ["score", "scores"], [[float("nan")], [[0.5, float("inf")]]])
+    nan = float("nan")
+    table = pa.table({"text": ["Ann ran"], "score": [nan], "scores": [[0.5, float("inf")]]})
+    pairs = pa.array([[("a", nan)]], pa.map_(pa.string(), pa.float64()))
+    path = tmp_path / "a.parquet"
+    pq.write_table(table.append_column("pairs", pairs), path)
     spacy_psa.apply(nlp, path, tmp_path / "out", format="jsonl")
     (row,) = rows_of(tmp_path / "out")
-    assert "score" not in row and row["scores"] == [0.5, None]
+    assert "score" not in row and row["scores"] == [0.5, None] and row["pairs"] == [["a", None]]
 
 
 def test_what_comes_with_a_text_has_no_nan(nlp: Language, tmp_path: Path) -> None:
