@@ -156,6 +156,8 @@ class Prodigy(TaskFormat):
         doc, record = suggestion.doc, suggestion.record
         (score, spans), *others = suggestion.labelings
         meta = record.get("meta")
+        if not isinstance(meta, dict):  # which it is in Prodigy
+            meta = {} if meta is None else {"meta": meta}
         task = {
             **record,
             "text": doc.text,
@@ -171,7 +173,7 @@ class Prodigy(TaskFormat):
             ],
             "spans": self._spans(doc, spans),
             "meta": {
-                **(meta if isinstance(meta, dict) else {}),
+                **meta,
                 "score": round(score, DIGITS),
                 "uncertainty": round(suggestion.uncertainty, DIGITS),
             },

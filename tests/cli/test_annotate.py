@@ -157,11 +157,13 @@ def test_json_lines_keep_what_came_with_the_text(tmp_path: Path, model: Path) ->
         {"text": "Ann \u00e9  saw\nBerlin", "meta": {"source": "a"}, "id": 7},
         {"text": " "},
         {"text": "Bob", "spans": [{"label": "old"}], "meta": None},
+        {"text": "Ulm", "meta": "b"},
     ]
     path.write_text("\n".join(map(json.dumps, records)) + "\n\n", encoding="utf8")
-    first, second = tasks(model, path)
+    first, second, third = tasks(model, path)
     assert (first["text"], first["id"], first["meta"]["source"]) == (records[0]["text"], 7, "a")
     assert second["text"] == "Bob" and {"label": "old"} not in second["spans"]
+    assert "meta" not in second["meta"] and third["meta"]["meta"] == "b"
     studio = json.loads(succeed("psa", "annotate", model, path, "-f", "label-studio"))
     assert studio[0]["data"]["id"] == 7
 
