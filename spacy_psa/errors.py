@@ -494,6 +494,11 @@ class Errors(metaclass=_Coded):
         "{n_heads} attention heads do not evenly divide a width of {width}. Choose a width that is "
         "a multiple of the number of heads, or set 'key_width', the width of each head."
     )
+    P221 = (
+        "The optimizer cannot update the parameter '{name}': its shape is {shape}, and was {found} "
+        "in earlier updates, so that another component has been loaded since, or the same one with "
+        "other labels or words. Train on with a new optimizer."
+    )
 
     # Embeddings (P240-P249)
     P240 = (
@@ -809,7 +814,8 @@ class Errors(metaclass=_Coded):
     P336 = (
         "'{name}' cannot rehearse while it listens to '{upstream}', which rehearsal leaves out. "
         "Before nlp.resume_training(), give it a copy of its own: "
-        "nlp.replace_listeners('{upstream}', '{name}', ['model.tok2vec'])."
+        "nlp.replace_listeners('{upstream}', '{name}', ['model.tok2vec']); the last argument is "
+        "the section of the listener, with LastLayers ['model.tok2vec.transformer']."
     )
 
     # Probabilities and rules (P340-P379)

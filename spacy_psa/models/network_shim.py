@@ -98,6 +98,8 @@ class NetworkShim(PyTorchShim):
         """
         check_size(self._make, config)
         forking.note_network()
+        if self._model is not None:
+            self.forget_optimizers()
         self.cfg, self.precision = config, FULL
         self._model = self._make(**config).to(get_torch_default_device()).eval()
         return self._model
@@ -158,10 +160,15 @@ class NetworkShim(PyTorchShim):
     def copy(self) -> NetworkShim:
         """Copy the shim and its network, with an ID of its own, which optimizers use as a key."""
         copied = copy.deepcopy(self)
+        copied.forget_optimizers()
+        return copied
+
+    def forget_optimizers(self) -> None:
+        """Take a new ID, under which no optimizer has state: what it has is of other weights."""
         with Shim.global_id_lock:
             Shim.global_id += 1
-            copied.id = Shim.global_id
-        return copied
+            self.id = Shim.global_id
+        self.earlier_shapes = {}
 
     @contextlib.contextmanager
     def use_params(self, params: dict[tuple[int, str], FloatsXd]) -> Iterator[None]:

@@ -126,6 +126,9 @@ class TorchOptimizer(Optimizer):
             layout = torch.contiguous_format
             memory[key] = torch2xp(torch.zeros_like(weights, dtype=dtype, memory_format=layout))
         array = memory[key]
+        if array.shape != weights.shape:  # PyTorch would write beyond its end
+            names = {"name": key[1], "shape": tuple(weights.shape), "found": array.shape}
+            raise ValueError(Errors.P221.format(**names))
         if isinstance(array, np.ndarray):
             return _shared(array)
         # Converting an array takes longer than starting an operation on a GPU

@@ -250,6 +250,13 @@ def test_the_example_of_the_reference(bert: Path) -> None:
     assert nlp.get_pipe(NAME).model.layers[0].layers[1].get_dim("nO") == WIDTH
 
 
+def test_rehearsal_names_the_section_of_the_listener(bert: Path) -> None:
+    nlp = listening(bert)
+    nlp.resume_training()
+    with pytest.raises(ValueError, match=r"P336.*LastLayers \['model.tok2vec.transformer'\]"):
+        nlp.rehearse(make_examples(nlp))
+
+
 def test_without_hidden_states(bert: Path) -> None:
     nlp = make_nlp(last_layers(), transformer_model(bert, hidden_states=False))
     with pytest.raises(ValueError, match=r"P242.*Ann saw.*output_hidden_states"):

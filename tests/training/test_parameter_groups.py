@@ -177,6 +177,15 @@ def test_the_names_of_loaded_and_of_sourced_components_are_known(tmp_path: Path)
         }
 
 
+def test_the_names_of_a_component_are_those_where_its_training_is_resumed() -> None:
+    source, nlp = initialized_nlp(), spacy.blank("xx")
+    nlp.add_pipe(NAME, name="other", source=source)
+    nlp.resume_training()
+    group = {"components": ["other"], "learn_rate": 0.0}
+    found = changes(nlp, create_sgd(groups={"one": group}))
+    assert not any(change.any() for _, change in found.values())
+
+
 def test_pipelines_are_not_kept_alive() -> None:
     nlp = initialized_nlp()
     key = next(key for key, _, _ in parameters(nlp))

@@ -45,6 +45,16 @@ def test_updates_in_place_and_resets_the_gradient(make: Make, weights: np.ndarra
 
 
 @makers
+def test_a_parameter_of_another_shape_is_an_error(make: Make, weights: np.ndarray) -> None:
+    optimizer = make()
+    optimizer(KEY, weights.copy(), np.ones_like(weights))
+    more = np.ones((5, 3), dtype="f")
+    with pytest.raises(ValueError, match=r"P221.*'W'.* is \(5, 3\), and was \(4, 3\)"):
+        optimizer(KEY, more, np.ones_like(more))
+    assert (more == 1.0).all()
+
+
+@makers
 def test_learn_rate_may_be_scaled(make: Make, weights: np.ndarray) -> None:
     whole, half = (
         make(0.1, L2=0.0)(KEY, weights.copy(), np.ones_like(weights), lr_scale=scale)[0]

@@ -19,8 +19,9 @@ from ...errors import Errors, suggestion
 from ...inference import UNKNOWN, LinearChain, Potentials
 from ...inference.costs import cost_augmented, error_costs
 from ...inference.losses import kl_divergence, log_prob_of_sets, smoothed_log_prob
-from ...models.growth import padded
+from ...models.growth import padded, trained_outputs
 from ...models.labeler import sentence_lengths
+from ...models.network_shim import networks
 from ..learner import Learner, Losses, loss_and_gradient
 from ..pretrained import check_rehearsal
 from ..tagset import TagSet
@@ -252,6 +253,7 @@ class TagLearner(Learner):
         docs = self.inputs(examples) if teacher is not None else []
         if docs:
             check_rehearsal(self.pipe, docs)
+            self._drop_state_if_collected(sgd)
 
         def get_loss(potentials: Potentials) -> tuple[float, Potentials]:
             assert teacher is not None  # without one, there are no documents
@@ -262,6 +264,16 @@ class TagLearner(Learner):
             )
 
         return self.step(docs, docs, get_loss, drop=drop, sgd=sgd, losses=losses)
+
+    def _drop_state_if_collected(self, sgd: object) -> None:
+        """Let optimizers start anew with a network that is about to grow, if `nlp.rehearse` only
+        collects gradients, for an optimizer whose state cannot grow with it here."""
+        model = self.pipe.model
+        is_collector = callable(sgd) and not isinstance(sgd, Optimizer)
+        n_labels = model.maybe_get_dim("nO")
+        if is_collector and n_labels is not None and trained_outputs(model) < n_labels:
+            for shim in networks(model.get_ref("network")):
+                shim.forget_optimizers()
 
 
 def _boundaries(doc: Doc) -> list[int]:

@@ -14,6 +14,7 @@ from thinc.api import Optimizer
 
 from ...annotation.base import Target
 from ...annotation.targets import make_target
+from ...training.parameter_groups import note_pipeline
 
 logger = logging.getLogger("spacy")
 
@@ -61,7 +62,7 @@ def add_score_weights(nlp: Language, pipe: TrainablePipe) -> None:
     weights, own = nlp.config["training"]["score_weights"], pipe.target.score_weights
     if any(score in weights for score, weight in own.items() if weight is not None):
         return
-    others = [name for name in nlp.pipe_names if any(map(weights.get, _scores_of(nlp, name)))]
+    others = [name for name in nlp.component_names if any(map(weights.get, _scores_of(nlp, name)))]
     share = sum(filter(None, weights.values())) / len(others) if others else 1.0
     weights.update({score: weight and weight * share for score, weight in own.items()})
     logger.info("Added to [training.score_weights] for %r: %s", pipe.name, own)
@@ -87,8 +88,10 @@ _resume_training = Language.resume_training
 @wraps(_resume_training)
 def resume_training(nlp: Language, **settings: Any) -> Optimizer:
     """See `Language.resume_training`, which spaCy calls instead of `initialize` for components that
-    are sourced from another pipeline, and which does not call them. This adds their scores."""
+    are sourced from another pipeline, and which does not call them. This adds their scores, and
+    lets optimizers know their names in this pipeline."""
     optimizer = _resume_training(nlp, **settings)
+    note_pipeline(nlp)
     for _, pipe in nlp.pipeline:
         if _target_of(pipe) is not None:
             add_score_weights(nlp, pipe)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from thinc.api import Model, Optimizer
 from spacy_psa.annotation.rules import REQUIRED, Rule
 from spacy_psa.models.growth import grow
 from spacy_psa.models.network_shim import reduce_pipeline
-from spacy_psa.training.optimizers import create_adadelta, create_sgd
+from spacy_psa.training.optimizers import create_adadelta, create_adamw, create_sgd
 
 from ..conftest import (
     NAME,
@@ -316,6 +317,39 @@ def test_rehearsal_keeps_new_labels_from_old_texts() -> None:
     assert 0.0 < tagger_of(nlp).rehearse(raw(make_entities(nlp)))[NAME] < 5.0
     network = tagger_of(nlp).model.get_ref("network").shims[0].network
     assert (network.decoder.emission.bias.grad[9:] > 0).all()
+
+
+OPTIMIZERS = pytest.mark.parametrize("make", [make_adam, create_sgd, create_adamw])
+Make = Callable[..., Optimizer]
+
+
+@OPTIMIZERS
+def test_rehearsal_may_come_before_updates_with_a_new_label(make: Make) -> None:
+    nlp = entity_nlp()
+    examples, optimizer = make_entities(nlp), make(0.03, use_averages=True)
+    nlp.update(examples, sgd=optimizer)
+    nlp.resume_training(sgd=optimizer)
+    tagger_of(nlp).add_label("TEAM")
+    nlp.rehearse(raw(examples), sgd=optimizer)
+    losses = [train(nlp, teams(nlp), steps=1, sgd=optimizer) for _ in range(5)]
+    assert losses[-1] < losses[0]
+    with nlp.use_params(optimizer.averages):
+        nlp(examples[0].predicted)
+
+
+@OPTIMIZERS
+def test_after_another_initialization_optimizers_start_anew(make: Make) -> None:
+    def trained(updates: int) -> dict[str, np.ndarray]:
+        nlp, optimizer = entity_nlp(), make(0.03, use_averages=True)
+        for _ in range(updates):
+            nlp.update(make_entities(nlp), sgd=optimizer)
+        fix_random_seed(0)
+        nlp.initialize(lambda: teams(nlp), sgd=optimizer)
+        train(nlp, teams(nlp), steps=2, sgd=optimizer)
+        with nlp.use_params(optimizer.averages):
+            return weights(nlp)
+
+    assert_same_weights(trained(2), trained(0))
 
 
 def test_initialization_starts_anew_with_old_and_new_labels() -> None:

@@ -3,6 +3,7 @@
 import logging
 
 import pytest
+import spacy
 from spacy.language import Language
 from spacy.training import Example
 
@@ -169,6 +170,23 @@ def test_components_have_equal_shares(targets: list[str]) -> None:
         nlp.add_pipe(NAME, target, config={"model": tiny_model(), "target": target})
     weights = weights_after_initialize(nlp)
     assert weights == {score: pytest.approx(1 / len(SCORES), abs=0.02) for score in SCORES.values()}
+
+
+def test_components_have_equal_shares_if_others_come_from_another_pipeline() -> None:
+    source = make_nlp("tag")
+    source.add_pipe(NAME, "pos", config={"model": tiny_model(), "target": "pos"})
+    weights_after_initialize(source)
+    nlp = spacy.blank("xx")
+    nlp.add_pipe(NAME, "ents", config={"model": tiny_model(), "target": "ents"})
+    for name in source.pipe_names:
+        nlp.add_pipe(name, source=source)
+    # As spaCy does in training
+    with nlp.select_pipes(enable=source.pipe_names):
+        nlp.resume_training()
+    with nlp.select_pipes(enable="ents"):
+        weights = weights_after_initialize(nlp)
+    assert weights == {name: pytest.approx(1 / 3, abs=0.02) for name in weights}
+    assert len(weights) == 3
 
 
 def test_spacys_components_have_equal_shares() -> None:
