@@ -499,6 +499,12 @@ class Errors(metaclass=_Coded):
         "in earlier updates, so that another component has been loaded since, or the same one with "
         "other labels or words. Train on with a new optimizer."
     )
+    P222 = (
+        "The vectors of tokens are {found} wide, but were {width} wide in training: the component "
+        "listens to another one here. Before a component is put into another pipeline, it needs a "
+        "copy of what it listens to, e.g. "
+        "trained.replace_listeners('tok2vec', 'psa_tagger', ['model.tok2vec'])."
+    )
 
     # Embeddings (P240-P249)
     P240 = (

@@ -12,6 +12,7 @@ from thinc.types import Floats2d
 from thinc.util import xp2torch
 
 from ..acceleration.cuda.graphed import GraphedBody
+from ..errors import Errors
 from ..inference import Potentials
 from ..layers.labeler import SequenceLabelerNetwork
 from .batches import BUCKET_POSITIONS, PREDICTED_POSITIONS, flatten, make_layout, to_rows, unflatten
@@ -165,6 +166,9 @@ def run_network(
     """Run a network from token vectors to potentials, with a callback from their gradient to that
     of the vectors."""
     x = xp2torch(flat, requires_grad=is_train, device=shim_of(model).device)
+    width, found = model.maybe_get_dim("nI"), x.shape[1]
+    if width is not None and found != width:
+        raise ValueError(Errors.P222.format(found=found, width=width))
     arguments = ArgsKwargs(args=(x, *others), kwargs={})
     if not is_train:
         return shim_of(model).predict(arguments), lambda d_potentials: flat

@@ -177,6 +177,17 @@ def test_an_embedding_that_has_not_read_the_text_is_missed(how: str) -> None:
         learn(nlp, 1, annotates=["tok2vec", NAME])
 
 
+def test_an_embedding_of_another_pipeline_and_width_is_an_error() -> None:
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("tok2vec", config={"model": {**HASH, "width": 16}}).initialize(
+        lambda: make_examples(nlp), nlp=nlp
+    )
+    nlp.add_pipe(NAME, source=listening_nlp())
+    for do in (lambda: nlp("Ann saw Berlin ."), lambda: learn(nlp, 1)):
+        with pytest.raises(ValueError, match=r"P222.* 16 wide, but were 8 .*replace_listeners"):
+            do()
+
+
 def raw(nlp: Language) -> list[Example]:
     return [Example(doc, doc.copy()) for doc in make_docs(nlp)]
 
