@@ -264,7 +264,8 @@ def train_as_rank(
     ).train()
     best = output_path / "model-best"
     if is_first and best.is_dir():
-        dev = settings.get("paths", {}).get("dev") or "dev.spacy"
+        corpus = settings.get("corpora", {}).get("dev", {})
+        dev = settings.get("paths", {}).get("dev") or corpus.get("path") or "dev.spacy"
         show_command("psa", "evaluate", best, dev, *_scored(settings), code_path=code_path)
 
 

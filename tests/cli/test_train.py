@@ -51,7 +51,8 @@ def test_a_killed_run_goes_on_to_its_end(folder: Path, config: Path) -> None:
     output = succeed("psa", "train", config, "--output", folder, "--resume")
     assert "after step 6" in " ".join(output.split())
     # In one line, however long
-    assert re.search(rf"^Next: .* psa evaluate {folder}/model-best \S+\.spacy$", output, re.M)
+    command = f"psa evaluate {folder}/model-best {config.parent / 'dev.spacy'}"
+    assert re.search(rf"^Next: .* {command}$", output, re.M)
     assert read_checkpoint(folder / "checkpoint").finished
     assert [path.name for path in (folder / "checkpoint").iterdir()] == ["state.json"]
     assert {"model-best", "model-last", "train.jsonl"} <= {path.name for path in folder.iterdir()}
