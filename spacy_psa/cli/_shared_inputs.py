@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -115,7 +116,10 @@ def _components(targets: Sequence[str]) -> dict[str, str]:
     if ROLES in targets:
         others = ", ".join(target for target in targets if target != ROLES)
         raise ValueError(Errors.P189.format(targets=others))
-    found = {f"psa_{target.removeprefix(SPANS)}": target for target in targets}
+    keys = [target.removeprefix(SPANS) for target in targets]
+    # Sections and folders have these names: a dot or a slash would have a meaning there
+    names = ["psa_" + re.sub(r"\W", "_", key) for key in keys]
+    found = dict(zip(names, targets, strict=True))
     if len(found) < len(targets):
         raise ValueError(Errors.P167.format(targets=" ".join(targets), names=", ".join(found)))
     return found

@@ -381,6 +381,13 @@ def test_the_comments_are_about_the_network_that_is_there(
     assert text.count(f"# {about}\n") == 1 and "over words and characters" not in text
 
 
+def test_any_spans_key_makes_the_name_of_a_component() -> None:
+    text = make_config("psa", "spans:a.b/ü tag", name="x.cfg")
+    nlp = load_model_from_config(Config().from_str(text), auto_fill=True)
+    assert nlp.pipe_names == ["tok2vec", "psa_a_b_ü", "psa_tag"]
+    assert nlp.get_pipe("psa_a_b_ü").cfg["spans_key"] == "a.b/ü"
+
+
 def test_the_comments_on_roles_are_about_what_is_there(bert: Path) -> None:
     text = make_config("deepatt", "roles", name="x.cfg", inputs=Inputs(str(bert)))
     assert "Predicates are given" in text and "Adadelta" not in text and "GloVe" not in text
@@ -396,6 +403,7 @@ def test_the_comments_on_roles_are_about_what_is_there(bert: Path) -> None:
     [
         (["--target", "tag roles"], "P189.*tag"),
         (["--target", "ents spans:ents"], "P167.*'ents spans:ents'.*there are psa_ents"),
+        (["--target", "spans:a.b spans:a/b"], "P167.*there are psa_a_b"),
         (["--target", "pos spns"], "P190.*spns.*'spans'"),
         (["--target", "ents", "--encoder", "lstm"], "P190.*--encoder lstm.*'bilstm'"),
         (["--target", "ents", "--freeze"], "P200.*--transformer"),
