@@ -1,11 +1,9 @@
 """`spacy psa fetch` and `spacy psa treebank`: get text files, and verify them."""
 
-import gzip
 import json
 import re
 import shutil
 import tempfile
-import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Annotated
@@ -127,11 +125,8 @@ def copy_text(archive: Path, text: IO[bytes], source: str) -> None:
     """Write the uncompressed text of a file."""
     from ..corpora.lines import open_binary
 
-    try:
-        with open_binary(archive, source) as packed:
-            shutil.copyfileobj(packed, text, BLOCK_SIZE)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as err:
-        raise ValueError(Errors.P115.format(path=source, where="", reason=err)) from err
+    with open_binary(archive, source) as packed:
+        shutil.copyfileobj(packed, text, BLOCK_SIZE)
 
 
 def _unpack(archive: Path, path: Path, sha256: str, source: str | None = None) -> None:

@@ -121,6 +121,8 @@ def open_pipe(path: Path) -> Iterator[BufferedReader]:
 
 
 GZIP_MAGIC = b"\x1f\x8b"
+# What gzip raises for damaged data
+DAMAGED = (EOFError, gzip.BadGzipFile, zlib.error)
 MAX_LINE_BYTES = 1 << 20
 # Usually a few thousand lines.
 _CHUNK_BYTES = 1 << 17
@@ -141,11 +143,15 @@ def open_binary(path: Path, name: str | None = None) -> Iterator[BufferedIOBase]
         raise ValueError(Errors.P109.format(path=path))
     with open_pipe(path) if is_pipe(path) else path.open("rb") as raw:
         compressed = raw.peek(2)[:2] == GZIP_MAGIC
-        if compressed:
-            with BoundedGzipFile(raw, name or path, path.stat().st_size) as file_:
-                yield file_
-        else:
+        if not compressed:
             yield raw
+            return
+        with BoundedGzipFile(raw, name or path, path.stat().st_size) as file_:
+            try:
+                yield file_
+            except DAMAGED as err:
+                message = Errors.P115.format(path=name or path, where="", reason=err)
+                raise ValueError(message) from err
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -184,7 +190,7 @@ def _blocks(file_: BufferedIOBase, path: Path) -> Iterator[bytes]:
         try:
             # Not `read`, which would lose the data before the damage in a damaged archive.
             chunk = file_.read1(_CHUNK_BYTES)
-        except (EOFError, gzip.BadGzipFile, zlib.error) as err:
+        except DAMAGED as err:
             where = f" after line {n_lines}"
             raise ValueError(Errors.P115.format(path=path, where=where, reason=err)) from err
         # A carriage return at the end may be the first half of a line end.
