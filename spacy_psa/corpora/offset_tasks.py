@@ -192,12 +192,12 @@ class TaskReader:
     def _layout(self, record: Record) -> str | None:
         if isinstance(record.get("data"), dict):
             return "Label Studio"
-        # Prodigy can leave out the spans of a text that has none, unless it labels whole texts.
-        whole = isinstance(record.get("label"), str) or "options" in record
-        if isinstance(record.get("spans"), list) or ("answer" in record and not whole):
+        if isinstance(record.get("spans"), list):
             return "Prodigy"
         if "annotation_id" in record or any(map(_is_min, record.values())):
             return "Label Studio, JSON-MIN"
+        if _is_answered(record):
+            return "Prodigy"
         if any(isinstance(record.get(key), list) for key in _DOCCANO_KEYS):
             return "doccano or spaCy"
         return None
@@ -209,8 +209,12 @@ class TaskReader:
             return None
         if record.get("_is_binary"):
             self.problems.note("texts accepted for one span, read as if there were no others")
-        regions = self._regions(line, _list(record.get("spans")))
-        return Task(self._text(line, record), regions, record.get("tokens"))
+        spans = _list(record.get("spans"))
+        # Each can have an answer of its own, as where Prodigy has merged those of a text
+        kept = [x for x in spans if not isinstance(x, dict) or x.get("answer", answer) == answer]
+        if len(kept) < len(spans):
+            self.problems.note("spans that were not accepted, left out", len(spans) - len(kept))
+        return Task(self._text(line, record), self._regions(line, kept), record.get("tokens"))
 
     def _doccano(self, line: int, record: Record) -> Task:
         spans = [x for key in _DOCCANO_KEYS for x in _list(record.get(key))]
@@ -307,6 +311,19 @@ def _no_label(item: dict[str, Any], label: object) -> tuple[str, str]:
 
 def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
+
+
+def _is_answered(record: Record) -> bool:
+    """Whether this is a text of Prodigy, which can leave out the spans of one that has none, unless
+    it labels whole texts. Other tools keep the keys of their input, of which one may be "answer".
+    """
+    if "answer" not in record or isinstance(record.get("label"), str) or "options" in record:
+        return False
+    others = [record[key] for key in _DOCCANO_KEYS if isinstance(record.get(key), list)]
+    if not others or record["answer"] in ("reject", "ignore"):
+        return True
+    has_spans = any(isinstance(item, list | dict) for items in others for item in items)
+    return record["answer"] == "accept" and not has_spans
 
 
 def _is_min(value: Any) -> bool:

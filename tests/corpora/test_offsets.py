@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -295,9 +296,43 @@ def test_rejected_and_ignored_texts_are_counted(read: Read) -> None:
     }
 
 
+def test_rejected_spans_of_an_accepted_text_are_left_out(read: Read) -> None:
+    record = prodigy(answer="accept")
+    for span, answer in zip(record["spans"], ("accept", "reject", "accept"), strict=True):
+        span["answer"] = answer
+    problems = Problems()
+    (doc,) = read(record, problems=problems)
+    assert ents(doc) == [READ[0], READ[2]]
+    assert problems.notes == {"spans that were not accepted, left out": 1}
+
+
 def test_accepted_texts_may_lack_the_key_of_spans(read: Read) -> None:
     (doc,) = read({"text": TEXT, "answer": "accept"})
     assert doc.has_annotation("ENT_IOB") and not doc.ents
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"text": TEXT, "entities": SPANS, "answer": "accept"},
+        {"text": TEXT, "label": SPANS, "answer": "Rome"},
+        {
+            "text": TEXT,
+            "ner": [r["value"] for r in results()],
+            "annotation_id": 3,
+            "answer": "Rome",
+        },
+    ],
+)
+def test_a_key_of_the_input_may_be_named_answer(read: Read, record: dict[str, Any]) -> None:
+    (doc,) = read(record)
+    assert ents(doc) == READ
+
+
+def test_rejected_texts_are_skipped_whatever_the_key_of_spans(read: Read) -> None:
+    problems = Problems()
+    read({"text": TEXT, "entities": SPANS, "answer": "reject"}, prodigy(), problems=problems)
+    assert problems.notes == {"texts with the answer 'reject', skipped": 1}
 
 
 @pytest.mark.parametrize(
@@ -477,6 +512,14 @@ def test_brackets_in_columns_are_no_json(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text('[ O\n{ O\n" O\nAnn B-PER\n', encoding="utf8")
     assert detect(path).form.name == "iob"
+
+
+@pytest.mark.parametrize("start", ["", "["])
+def test_damaged_archives_are_errors(tmp_path: Path, start: str) -> None:
+    path = tmp_path / "a.json.gz"
+    path.write_bytes(gzip.compress((start + json.dumps(prodigy())).encode(), mtime=0)[:-9])
+    with pytest.raises(ValueError, match=r"P115.*a\.json\.gz is damaged"):
+        list(read_offsets(path))
 
 
 def test_one_list_in_one_long_line(tmp_path: Path) -> None:
