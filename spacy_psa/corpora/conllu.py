@@ -58,7 +58,7 @@ def read_conllu(
     found_any = False
     with tags or nullcontext():
         for number, line in read_lines(Path(path)):
-            if line.startswith("#"):
+            if line.startswith("#") and columns.is_comment(line):
                 block.comment(number, line)
             elif line.strip(" \t"):
                 block.add(number, line)

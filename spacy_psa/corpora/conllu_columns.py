@@ -47,6 +47,14 @@ class Columns:
         places = {name: i for i, name in reversed([*enumerate(self.names)])}
         return None if self.names == COLUMNS else tuple(map(places.get, COLUMNS))
 
+    def is_comment(self, line: str) -> bool:
+        """Check whether a line that begins with # is a comment, or, without an ID in front, a word
+        such as "#" or "#tag" with all its columns.
+        """
+        if self.names[0] == "ID" or line[1:2] == " ":
+            return True
+        return not 0 < line.count("\t") == len(self.names) - 1
+
     def standard(self, cells: list[str]) -> list[str]:
         """Get the columns of CoNLL-U."""
         if self.order is None:

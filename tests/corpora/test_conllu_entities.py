@@ -111,6 +111,12 @@ def test_columns_can_be_in_any_order_without_ids(read):
     assert (sentence.ents, sentence.spaces) == ([(1, 2, "LOC")], [False, True])
 
 
+def test_words_that_begin_with_the_mark_of_comments_are_words(read):
+    text = "# global.columns = FORM NE:CLASS\n# text = #Ann # 1\n#Ann\tB-PER\n#\tO\n1\tO\n"
+    (sentence,) = read(text)
+    assert (sentence.words, sentence.ents) == (["#Ann", "#", "1"], [(0, 1, "PER")])
+
+
 def test_columns_that_are_not_read_are_named(read):
     text = "# global.columns = ID FORM HEAD PARSEME:MWE X:Y\n1\ta\t0\t1:VID\t*\n"
     problems = Problems()
