@@ -81,15 +81,24 @@ def read_ontonotes(
         if listed is not None:
             _check_listed(listed, {document.name for document in documents}, path, file_list)
             documents = [document for document in documents if document.name in listed]
-        files = [document.path for document in documents if is_wanted(document.name)]
+        files = [
+            document.path
+            for document in documents
+            if is_wanted(document.name) or _may_have_others(document)
+        ]
         if problems is not None:
             note_unread(path, files, problems, lambda file: _FILE.fullmatch(file.name) is not None)
     any_sentence = False
+    left_out = set[str]()
     for file_ in files:
         for sentence in read_conll2012(file_, unescape=unescape, problems=problems):
             # For documents in a single file; others have already been selected by name.
             name = _document_name(sentence.document)
             if name is not None and not (is_wanted(name) and (listed is None or name in listed)):
+                if problems is not None and name not in left_out:
+                    what = "documents of other genres, or not listed, left out"
+                    problems.note(what, first=name)
+                left_out.add(name)
                 continue
             any_sentence = True
             yield sentence
@@ -201,6 +210,12 @@ def _genre_filter(included: frozenset[str], excluded: frozenset[str]) -> Callabl
 def _document_name(document: str | None) -> str | None:
     name = (document or "").partition(PART_SEPARATOR)[0]
     return name if _DOCUMENT.fullmatch(name) else None
+
+
+def _may_have_others(document: Document) -> bool:
+    """Whether the file may have several documents: its name is that of the first one."""
+    in_annotations = ANNOTATIONS in document.path.absolute().parts
+    return not in_annotations and _document_name(document.name) is not None
 
 
 def _check_listed(

@@ -148,6 +148,17 @@ def test_genres_within_a_single_file(tmp_path):
     assert names(path, exclude_genres=()) == ["nt_4001", "wsj_0001"]
 
 
+def test_genres_within_several_files_of_a_folder(tmp_path):
+    path = tmp_path / "train.english.v4_gold_conll"
+    path.write_text(text("pt/nt/40/nt_4001") + text("nw/wsj/00/wsj_0001"), encoding="utf8")
+    (tmp_path / "dev.english.v4_gold_conll").write_text(text("nw/wsj/00/wsj_0002"), "utf8")
+    problems = Problems()
+    assert names(tmp_path, problems=problems) == ["wsj_0002", "wsj_0001"]
+    assert problems.notes == {
+        "documents of other genres, or not listed, left out (the first pt/nt/40/nt_4001)": 1
+    }
+
+
 def test_names_of_documents_come_from_the_files_if_the_folders_do_not_tell(tmp_path):
     for name in ("pt/nt/40/nt_4001", "nw/wsj/00/wsj_0001", "bn/cnn/00/cnn_0001"):
         path = tmp_path / f"{name.rpartition('/')[2]}.gold_conll"
