@@ -120,7 +120,7 @@ def _pairs_in(folder: Path) -> list[Pair]:
     for place in (folder, folder / "words", folder / "props"):
         for file_ in sorted(place.iterdir()) if place.is_dir() else ():
             layer = _layer(file_)
-            if layer is not None:
+            if layer is not None and not file_.name.startswith("."):
                 pair = _pair_of(file_, layer)
                 # A file may exist both plain and gzipped: one is enough.
                 pairs.setdefault(_stem(pair.words, "words") or "", pair)

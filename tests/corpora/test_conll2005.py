@@ -110,6 +110,13 @@ def test_a_folder_is_read_in_the_order_of_names(tmp_path):
     assert len(find_pairs(tmp_path)) == 2
 
 
+def test_hidden_files_are_left_out(tmp_path):
+    write_pair(tmp_path)
+    for name in ("._train.words", "._train.props"):  # of macOS
+        (tmp_path / name).write_bytes(b"\0\5\x16\7")
+    assert find_pairs(tmp_path) == [(tmp_path / "train.words", tmp_path / "train.props")]
+
+
 def test_a_folder_without_pairs_is_an_error(tmp_path):
     (tmp_path / "notes.txt").write_text("x\n", encoding="utf8")
     with pytest.raises(ValueError, match=r"P110.*notes\.txt"):
