@@ -44,6 +44,8 @@ def read_iob(
     if layer not in LAYERS or (layer == "tags" and pos_column is not None):
         known = ", ".join(LAYERS)
         raise unsuitable(f"layer='{layer}': choose one of {known}; with a pos_column, not tags")
+    if separator == "":
+        raise unsuitable("separator='': leave it out for spaces and tabs")
     if layer == "chunks" and chunk_column is not None:
         raise unsuitable("layer='chunks' with a chunk_column")
     columns = {

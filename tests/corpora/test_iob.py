@@ -312,6 +312,11 @@ def test_errors_name_file_line_and_what_was_expected(write, content, message):
     assert "a.txt" in str(err.value)
 
 
+def test_an_empty_separator_is_an_error(write):
+    with pytest.raises(ValueError, match=r"P142.*separator=''"):
+        list(read_iob(write("Ann O\n"), separator=""))
+
+
 @pytest.mark.parametrize("text", ["Ann\tO\nLee\t\n", "Ann\tO\n\tO\n"])
 def test_empty_columns_are_errors_where_tabs_part_columns(write, text):
     with pytest.raises(ValueError, match=r"P145.*line 2: column [12] is empty"):
