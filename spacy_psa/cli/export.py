@@ -143,6 +143,7 @@ def export(
     from spacy.vocab import Vocab
 
     from ..annotation.schemes import get_scheme
+    from ..corpora.docbins import CHUNKS_KEY
     from ..corpora.docs import make_sentences
     from ..corpora.export import get_writer
     from ..corpora.problems import Problems
@@ -159,6 +160,8 @@ def export(
     def counted() -> Iterator[Sentence]:
         nonlocal n_sentences
         known = _note_unknown(docs, found) if writer.has_ents else docs
+        if chunks_key != CHUNKS_KEY:
+            known = _note_missing(known, chunks_key, found)
         sentences = make_sentences(known, chunks_key=chunks_key)
         for sentence in leave_out_blanks(sentences, found):
             n_sentences += 1
@@ -175,6 +178,14 @@ def export(
             for file_, text in zip(files, texts, strict=True):
                 file_.write(text)
     return n_sentences, paths
+
+
+def _note_missing(docs: "Iterator[Doc]", key: str, problems: "Problems") -> "Iterator[Doc]":
+    """Note Docs without the spans that are to be written: their key may be misspelled."""
+    for doc in docs:
+        if key not in doc.spans:
+            problems.note(f"Docs without spans under the key '{key}'")
+        yield doc
 
 
 def _note_unknown(docs: "Iterator[Doc]", problems: "Problems") -> "Iterator[Doc]":

@@ -93,6 +93,13 @@ def test_tokens_that_may_be_in_an_entity_are_counted(tmp_path, docs_path):
     assert "unknown" not in run(docs_path, "-o", tmp_path / "b", "-f", "conll2000").output
 
 
+def test_docs_without_the_spans_that_were_named_are_counted(tmp_path, docs_path):
+    result = run(docs_path, "-o", tmp_path / "a", "-f", "conll2000", "--chunks-key", "chunk")
+    assert "Docs without spans under the key 'chunk': 2" in " ".join(result.output.split())
+    result = run(docs_path, "-o", tmp_path / "a", "-f", "conll2000")
+    assert "without spans" not in " ".join(result.output.split())
+
+
 @pytest.mark.parametrize(
     "options,code",
     [(("-f", "ptb"), "P100"), (("-f", "iob", "-s", "XYZ"), "P100")],
