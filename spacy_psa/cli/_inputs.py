@@ -106,6 +106,16 @@ def note_unread_inputs(
             note_unread(folder, read, problems, form.owns)
 
 
+def note_repeated(paths: Sequence[Path], problems: Problems) -> None:
+    """Note the files that are read again, such as those with a link beside them."""
+    seen: dict[Path, Path] = {}
+    for path in paths:
+        place = path.resolve()
+        if place in seen:
+            problems.note("files read again", first=f"{path}, which is {seen[place]}")
+        seen.setdefault(place, path)
+
+
 def _files(path: Path, form: Format) -> list[tuple[Path, Path]]:
     """The files of an input, each with its relative path."""
     if not path.is_dir():

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import Errors
 from ..terminal import msg, show
+from ._tasks import replace_undecoded
 from ._util import atomic_path, check_writable
 
 if TYPE_CHECKING:
@@ -90,13 +91,14 @@ def check_pipeline_folder(
 def title_names(paths: Sequence[str]) -> list[str]:
     """Names of pipelines and files for titles: the end of each path, as long as needed to be
     unique, without the folders of this machine. `model-best` alone would say nothing."""
+    paths = list(map(replace_undecoded, paths))
     parts = [Path(path).parts for path in paths]
     least = [2 if path and path[-1] in SAY_NOTHING else 1 for path in parts]
     for n in range(max(map(len, parts), default=1) + 1):
         names = ["/".join(path[-(k + n) :]) for path, k in zip(parts, least, strict=True)]
         if len(set(names)) == len(names):
             return names
-    return list(paths)
+    return paths
 
 
 def save_image(path: Path, svg: str) -> None:

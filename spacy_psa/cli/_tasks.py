@@ -49,7 +49,9 @@ def read_texts(source: str, nlp: Language) -> Iterator[tuple[Doc, Record]]:
 
 
 def replace_undecoded(text: str) -> str:
-    """Replace undecodable bytes of the command line, which Python represents as surrogates."""
+    """Replace undecodable bytes of the command line, or of names of files, which Python represents
+    as surrogates.
+    """
     return UNDECODED.sub("\ufffd", text)
 
 

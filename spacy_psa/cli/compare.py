@@ -29,6 +29,7 @@ from ._predictions import (
     read_gold,
     use_gpu,
 )
+from ._tasks import replace_undecoded
 from ._util import PREDICT, psa_cli, user_errors
 
 if TYPE_CHECKING:
@@ -213,7 +214,8 @@ def choose_common_layers(
 
 def short_names(first: str, second: str) -> tuple[str, str]:
     """Choose short names for two systems."""
-    parts = [Path(name.removesuffix(".spacy")).parts for name in (first, second)]
+    shown = map(replace_undecoded, (first, second))
+    parts = [Path(name.removesuffix(".spacy")).parts for name in shown]
     different = [p for p in zip(*map(reversed, parts), strict=False) if p[0] != p[1]]
     return (different[0][0], different[0][1]) if different else ("A", "B")
 

@@ -1,5 +1,6 @@
 """`spacy psa convert`: convert published formats to spaCy's binary format."""
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -179,8 +180,6 @@ def convert(
     show: Callable[[str], object] | None = None,
 ) -> "CorpusStats":
     """Convert files to DocBins. All outputs are written, or none."""
-    import srsly
-
     from ..corpora.corpus import check_n_sents
     from ..corpora.docbins import make_doc_bin
     from ..corpora.docs import group_sentences
@@ -188,7 +187,7 @@ def convert(
     from ..corpora.iob import LAYERS as SPAN_LAYERS
     from ..corpora.problems import Problems
     from ..corpora.stats import CorpusStats
-    from ._inputs import check_alike, find_format, note_unread_inputs, plan
+    from ._inputs import check_alike, find_format, note_repeated, note_unread_inputs, plan
 
     inputs = [input_paths] if isinstance(input_paths, Path) else list(input_paths)
     problems = problems or Problems()
@@ -211,6 +210,7 @@ def convert(
     if not form and not corpus_format.endings:
         check_alike(detected, read, targets)
     note_unread_inputs(inputs, conversions, corpus_format, problems)
+    note_repeated(read, problems)
     written = [conversion.output for conversion in conversions]
     check_files([*written, stats_path], read)
     with ExitStack() as outputs:
@@ -236,8 +236,10 @@ def convert(
             data["problems"] = {"counts": dict(problems.counts), "examples": problems.examples}
         if problems.notes:
             data["notes"] = dict(problems.notes)
+        # Not by srsly, which crashes at names of files that are not UTF-8
+        text = json.dumps(data, indent=2, ensure_ascii=False)
         with atomic_path(stats_path) as temporary:
-            srsly.write_json(temporary, data)
+            temporary.write_text(text + "\n", encoding="utf8", errors="replace")
     return total
 
 

@@ -1,5 +1,6 @@
 """Find the files of a Wall Street Journal treebank and select sections."""
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -132,7 +133,9 @@ def section_of(document: str) -> int:
 def document_of(path: Path) -> str:
     """Get the name of the document in a file: `wsj_2300` for `23/WSJ_2300.MRG.gz`."""
     match = _match(path)
-    return match[1].lower() if match else path.name.split(".")[0]
+    # A name that is not UTF-8 cannot be stored
+    name = os.fsencode(path.name).decode("utf8", "replace")
+    return match[1].lower() if match else name.split(".")[0]
 
 
 def suffix_of(path: Path) -> str:

@@ -180,6 +180,7 @@ def test_unknown_component_is_an_error():
         ("a/model-best", "model-best", ("A", "B")),
         ("runs/v1.0", "runs/v1.5", ("v1.0", "v1.5")),
         ("psa-0.1.spacy", "psa-0.2.spacy", ("psa-0.1", "psa-0.2")),
+        ("caf\udce9.spacy", "bar.spacy", ("caf\ufffd", "bar")),
     ],
 )
 def test_systems_are_named_by_what_is_different(first: str, second: str, names: tuple[str, str]):

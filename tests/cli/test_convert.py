@@ -1,5 +1,6 @@
 import gzip
 import json
+import os
 
 import pytest
 from spacy.tokens import DocBin
@@ -319,6 +320,14 @@ def test_several_files_can_be_merged_in_their_order(tmp_path, folder):
     assert [doc[0].text for doc in load(tmp_path / "a.spacy")] == ["a", "b"]
 
 
+def test_files_that_are_read_again_are_counted(tmp_path, folder):
+    (folder / "latest.conllu").symlink_to("one.conllu")
+    result = run(folder, tmp_path / "a.spacy", "--merge")
+    text = "".join(result.output.split())
+    assert f"(thefirst{folder}/one.conllu,whichis{folder}/latest.conllu):1" in text
+    assert len(load(tmp_path / "a.spacy")) == 3
+
+
 def test_several_files_without_merge_need_a_folder(tmp_path, folder):
     with pytest.raises(ValueError, match=r"P148.*2 files.*--merge"):
         convert(folder, tmp_path / "a.spacy")
@@ -489,6 +498,19 @@ def test_trees_and_tags_of_the_same_sentences_are_read_once(tmp_path):
     result = run(tags, trees, tmp_path / "a.spacy", "-f", "ptb", "--merge")
     assert result.exit_code == 0, result.output
     assert [doc.text.strip() for doc in load(tmp_path / "a.spacy")] == ["Trees"]
+
+
+def test_names_that_are_not_utf8_are_counted(tmp_path):
+    path, stats_path = tmp_path / os.fsdecode(b"caf\xe9.conll"), tmp_path / "stats.json"
+    try:
+        text = "Ann B-PER\nran O\n\nLee I-PER\nran O\n\nBob B-PER\nran O\n"
+        path.write_text(text, encoding="utf8")
+    except OSError:
+        pytest.skip("the system requires names in UTF-8")
+    result = run(path, tmp_path / "a.spacy", "--stats", stats_path)
+    assert result.exit_code == 0, result.output
+    (note,) = json.loads(stats_path.read_text("utf8"))["notes"]
+    assert "caf?.conll that do not fit its scheme" in note
 
 
 @pytest.mark.parametrize("name", ["a.spacy", "./a.spacy"])

@@ -1,10 +1,13 @@
 import gzip
+import os
 import shutil
 from pathlib import Path
 
 import pytest
+from spacy.vocab import Vocab
 
 from spacy_psa.corpora.detection import detect
+from spacy_psa.corpora.docs import make_docs
 from spacy_psa.corpora.formats import FORMATS
 from spacy_psa.corpora.ptb import read_ptb
 
@@ -151,6 +154,16 @@ def test_files_without_sentences_are_errors(write, name):
 def test_gzip_reads_the_same(write):
     text = (SAMPLES / "wsj_0101.mrg").read_text()
     assert show(read_ptb(write(text, "wsj_0101.mrg.gz"))) == MRG
+
+
+def test_a_name_that_is_not_utf8_names_a_document(tmp_path):
+    path = tmp_path / os.fsdecode(b"caf\xe9.mrg")
+    try:
+        shutil.copy(SAMPLES / "wsj_0101.mrg", path)
+    except OSError:
+        pytest.skip("the system requires names in UTF-8")
+    doc = next(make_docs(Vocab(), read_ptb(path)))
+    assert doc.spans["document"][0].label_ == "caf\ufffd"
 
 
 def test_kind_tells_what_the_name_does_not(write):
