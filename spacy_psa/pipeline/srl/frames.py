@@ -102,7 +102,10 @@ class PredicateFrame:
         """RETURNS (List[RoleArgument]): The arguments, without V, in order. A C- piece belongs to
         the last preceding argument with its role; if there is none, it is its own argument.
         """
-        probabilities = self.group.attrs.get("probabilities") or [None] * len(self.group)
+        probabilities = self.group.attrs.get("probabilities")
+        if probabilities is None or len(probabilities) != len(self.group):
+            # None were predicted, or the spans are no longer those that were
+            probabilities = [None] * len(self.group)
         order = sorted(range(len(self.group)), key=lambda i: self.group[i].start)
         found = []
         for role, pieces in join_continuations([self.group[i].label_ for i in order]):

@@ -34,7 +34,8 @@ class Labeling:
 
     tags (List[str]): One tag per token: its label, or a BIOES tag for spans.
     spans (List[Span]): First token, token after the last one, and label of each span.
-    probability (float): Its probability among all labelings of the document.
+    probability (float): Its probability among all labelings of the document. Without
+        `constrain_decoding`, that of one of the tag sequences that are read as this labeling.
     """
 
     tags: list[str]
@@ -179,7 +180,8 @@ class TagQueries:
         k (int): The number of labelings per document, at least 1.
         distribution (Optional[LinearChain]): Their distribution.
         RETURNS (List[List[Labeling]]): The labelings of each document, best first; fewer than k if
-            there are no more.
+            there are no more. Without `constrain_decoding`, a labeling comes once for each of the
+            best tag sequences that are read as it.
         RAISES (ValueError): If k is not a positive integer.
         """
         docs = all_docs(self.pipe.name, docs)

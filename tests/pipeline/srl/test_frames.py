@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import spacy
 from spacy import displacy
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 from spacy.vocab import Vocab
 
@@ -172,6 +172,14 @@ def test_groups_of_others_are_no_frames() -> None:
     assert arguments(nlp(doc)) == expected(1)
     clear_frames(doc)
     assert list(doc.spans) == ["frames/mine"]
+
+
+def test_an_argument_that_is_added_by_hand_leaves_probabilities_unknown() -> None:
+    nlp = trained_nlp(probabilities=True)
+    doc = nlp(given_doc(nlp, 0))
+    doc.spans["frames/0000"].append(Span(doc, 8, 9, "AM-DIS"))
+    found = {a.role: a.probability for a in doc._.frames[0].arguments}
+    assert found == dict.fromkeys(("A0", "A1", "A2", "AM-TMP", "AM-DIS"))
 
 
 def test_frames_that_lost_their_predicates_are_refused() -> None:
