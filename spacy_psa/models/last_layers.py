@@ -85,8 +85,9 @@ def forward(
 
 def _embed(model: Tok2Vec, doc: Doc, data: Any) -> Floats2d:
     ops, n_layers = model.ops, model.attrs["n_layers"]
-    if not len(doc):
-        return ops.alloc2f(0, model.get_dim("nO"))
+    if not data.align.dataXd.size:
+        # No tokens, or nothing but white space: thinc takes no mean of no subwords
+        return ops.alloc2f(len(doc), model.get_dim("nO"))
     layers = data.model_output.get("hidden_states")
     if layers is None:
         raise ValueError(Errors.P242.format(text=doc.text[:60]))

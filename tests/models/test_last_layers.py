@@ -204,6 +204,18 @@ def test_tokens_without_sub_words_have_zeros(bert: Path) -> None:
     assert (found[1] == 0.0).all() and (found[0] != 0.0).any()
 
 
+@pytest.mark.parametrize("make", [listening, with_its_own])
+def test_documents_of_white_space_alone_have_zeros(
+    bert: Path, make: Callable[..., Language]
+) -> None:
+    nlp = make(bert)
+    assert [len(doc) for doc in nlp.pipe([" ", "Ann saw York", "", "\n"])] == [1, 3, 0, 1]
+    assert (embed(nlp, [" ", "\n"]) == np.zeros((2, WIDTH))).all()
+    gold = Doc(nlp.vocab, words=["\n"], tags=["NN"])
+    examples = [*make_examples(nlp), Example(Doc(nlp.vocab, words=["\n"]), gold)]
+    assert nlp.update(examples, sgd=Adam(0.01))[NAME] > 0.0
+
+
 @pytest.mark.parametrize("make", [both, with_its_own])
 def test_through_disk(bert: Path, make: Callable[[Path], Language], tmp_path: Path) -> None:
     nlp = make(bert)
