@@ -19,6 +19,8 @@ DOCUMENT_BOUNDARY = "-DOCSTART-"
 SPAN_LAYERS = ("chunks", "ents")
 _NAMES = {"words": "word", "lemmas": "lemma"}
 _N_CHECKED = 1000
+LONG_SENTENCE = 1000
+_NO_BLANK_LINE = f"sentences of more than {LONG_SENTENCE:,} tokens: a blank line must end each"
 _LOWER_CASE = re.compile(r"[bieslum]-.+")
 _PREFIXED = re.compile(r"[BIESLUM]-.+")
 _BARE = re.compile(r"[BIESLUM]", re.IGNORECASE)
@@ -78,6 +80,9 @@ class Layout:
                 if layer in at
             }
             for rows, starts_document in sentences:
+                if len(rows) > LONG_SENTENCE:
+                    # Some files separate sentences in other ways
+                    problems.note(_NO_BLANK_LINE, first=f"begins in line {rows[0].line}")
                 found: dict[str, list[Span] | None] = {}
                 for layer, column in spans.items():
                     tagged = self._with_tags(rows, at[layer], tags, path, problems)

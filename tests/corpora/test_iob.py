@@ -33,6 +33,15 @@ def test_two_columns_are_word_and_entity(write):
     assert first.tags is None and first.chunks is None
 
 
+def test_a_file_without_blank_lines_is_noted(write):
+    # Such as one with numbers of sentences
+    text = "Oh O\n\n" + "Ann B-PER\nleft O\n" * 501
+    problems = Problems()
+    assert [len(s.words) for s in read_iob(write(text), problems=problems)] == [1, 1002]
+    ((note, count),) = problems.notes.items()
+    assert count == 1 and "more than 1,000 tokens" in note and "in line 3" in note
+
+
 def test_the_layer_can_be_chunks_or_tags(write):
     (sentence, _) = read_iob(write(TWO), layer="chunks")
     assert (sentence.chunks, sentence.ents) == ([(0, 2, "PER")], None)
