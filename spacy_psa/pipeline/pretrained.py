@@ -84,7 +84,7 @@ def warn_of_unread(pipe: Any, docs: Iterable[Doc]) -> None:
     for node in _listeners(pipe.model):
         unread = next((doc for doc in docs if len(doc) and not _is_read(doc, node)), None)
         if unread is not None:
-            names = {"upstream": node.upstream_name, "name": pipe.name}
+            names = {"upstream": _upstream_of(node), "name": pipe.name}
             warn(Warnings.W447.format(**names, text=unread.text[:60]))
 
 
@@ -95,11 +95,18 @@ def check_rehearsal(pipe: Any, docs: Sequence[Doc]) -> None:
     for node in (*_listeners(pipe.model), *_listeners(pipe._rehearsal_model)):
         is_trained = getattr(node, "_batch_id", None) is not None
         if is_trained or any(len(doc) and not _is_read(doc, node) for doc in docs):
-            raise ValueError(Errors.P336.format(name=pipe.name, upstream=node.upstream_name))
+            raise ValueError(Errors.P336.format(name=pipe.name, upstream=_upstream_of(node)))
 
 
 def _listeners(model: Model) -> Iterator[Any]:
     return (node for node in model.walk() if hasattr(node, "upstream_name"))
+
+
+def _upstream_of(listener: Any) -> str:
+    """The name of the component that a listener listens to: if any will do, its usual one."""
+    usual = "tok2vec" if isinstance(listener, Tok2VecListener) else "transformer"
+    name: str = listener.upstream_name
+    return usual if name == "*" else name
 
 
 def _is_read(doc: Doc, listener: Model) -> bool:

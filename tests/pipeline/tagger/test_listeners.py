@@ -188,6 +188,16 @@ def test_an_embedding_of_another_pipeline_and_width_is_an_error() -> None:
             do()
 
 
+def test_a_listener_to_any_embedding_misses_the_usual_one() -> None:
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("tok2vec", config={"model": HASH})
+    nlp.add_pipe(NAME, config={"model": tiny_model(tok2vec={**LISTENER, "upstream": "*"})})
+    nlp.initialize(lambda: make_examples(nlp))
+    nlp.disable_pipe("tok2vec")
+    with pytest.warns(UserWarning, match=rf"W447.*'tok2vec', to which '{NAME}' listens"):
+        nlp("Ann saw Berlin .")
+
+
 def raw(nlp: Language) -> list[Example]:
     return [Example(doc, doc.copy()) for doc in make_docs(nlp)]
 
