@@ -16,6 +16,10 @@ N_LABELS = 20
 N_WEAKEST = 3
 FEWEST = 10  # units of a group that may be called weak
 BEHIND = 0.05  # F1 below the total
+GIVEN = (
+    ", except roles: their component is given the sentence boundaries of the data and, if it is "
+    "configured for given predicates, those of the data"
+)
 
 
 @dataclass(frozen=True)
@@ -122,7 +126,9 @@ class Card:
             "sentences",
         ]
         yield Table(f"Scores on {self.data}", header, rows).to_markdown(plain=True)
-        yield "Predicted from the words alone. All scores are percentages.\n"
+        # Wholes, such as propositions, are given as they are in the gold standard
+        given = any(report.wholes is not None for report in self.reports)
+        yield f"Predicted from the words alone{GIVEN * given}. All scores are percentages.\n"
         for report in self.reports:
             labels = report.breakdowns.get("label")
             if labels is not None and len(labels.rows) > 1:

@@ -154,6 +154,12 @@ def test_what_is_given_for_roles_does_not_reach_other_components(gold: Path):
     assert seen == [False, True]
 
 
+def test_the_card_says_what_roles_are_predicted_from(pipeline: Path, gold: Path, tmp_path: Path):
+    path = tmp_path / "card.md"
+    succeed("psa", "card", pipeline, gold, "--output", path)
+    assert "Predicted from the words alone, except roles: " in path.read_text(encoding="utf8")
+
+
 def test_commands_print_and_write_roles(other: Path, gold: Path, tmp_path: Path):
     outputs = [tmp_path / f"report.{ending}" for ending in ("json", "md", "html")]
     options = [word for path in outputs for word in ("--output", path)]
