@@ -46,7 +46,8 @@ class Lattice:
     best (List[int]): The tag of each token in the best sequence, as an index into `tags`.
     starts (List[int]): The first token of each sentence.
     probability (float): The probability of the best sequence.
-    n_hidden (int): The number of tags that are not shown, because they are improbable everywhere.
+    n_hidden (int): The number of tags that are not shown, because they are improbable everywhere or
+        less probable than those that have the rows.
     """
 
     words: list[str]
@@ -219,7 +220,17 @@ def table(lattice: Lattice) -> Table:
         p = _percent(float(lattice.marginals[t, best]))
         rows.append([one_line(word), lattice.tags[best], p, *cells])
     header = ["token", "tag", "probability", "next tag", "probability"]
+    hidden = _hidden(lattice)
+    if hidden.max() >= TOLD:
+        # One of them may be more probable than the next tag
+        header.append("not shown")
+        rows = [[*row, _percent(float(p))] for row, p in zip(rows, hidden, strict=True)]
     return Table("Tags of the best sequence", header, rows)
+
+
+def _hidden(lattice: Lattice) -> Array:
+    """The probability of all tags that are not shown, for each token."""
+    return np.maximum(0.0, 1.0 - lattice.marginals.sum(axis=1))
 
 
 def summary(lattice: Lattice) -> str:
@@ -228,7 +239,12 @@ def summary(lattice: Lattice) -> str:
     if not lattice.n_hidden:
         return best
     noun = "tag" if lattice.n_hidden == 1 else "tags"
-    return f"{best}; {lattice.n_hidden} improbable {noun} not shown"
+    hidden = float(_hidden(lattice).max())
+    if hidden < TOLD:
+        return f"{best}; {lattice.n_hidden} improbable {noun} not shown"
+    return (
+        f"{best}; {lattice.n_hidden} {noun} not shown, together up to {_percent(hidden)} of a token"
+    )
 
 
 def _edges(lattice: Lattice, xs: Sequence[float], ys: Sequence[float], least: float) -> list[str]:

@@ -130,6 +130,15 @@ def test_rows_are_limited_to_the_most_probable_tags() -> None:
     assert found.tags == ["f", "g", "h"]
 
 
+def test_hidden_tags_that_are_probable_are_told() -> None:
+    given = LinearChain(Potentials(torch.zeros(2, 8), (2,)))
+    found = make_lattice(given, ["a", "b"], list("abcdefgh"), most_rows=3)
+    assert "5 tags not shown, together up to 62% of a token" in draw_lattice(found)
+    shown = table(found)
+    assert shown.header[-1] == "not shown"
+    assert [row[-1] for row in shown.rows] == ["62%", "62%"]
+
+
 def test_nodes_and_edges_tell_their_probability() -> None:
     found = lattice(least=0.0)
     drawn = image(found, least=0.0)
