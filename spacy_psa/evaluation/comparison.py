@@ -77,7 +77,13 @@ def side_by_side(first: ScoredSentence, second: ScoredSentence, gain: int) -> Di
         doc=first.doc + 1,
         token=first.start,
         words=list(first.words),
-        gold=columns(first.gold, length),
+        # Of a set of labels, each system may have chosen another one
+        gold=[
+            one if one == other else f"{one} or {other}"
+            for one, other in zip(
+                columns(first.gold, length), columns(second.gold, length), strict=True
+            )
+        ],
         first=columns(first.predicted, length),
         second=columns(second.predicted, length),
         gain=gain,

@@ -16,8 +16,9 @@ from spacy_psa.evaluation.comparison import (
     to_markdown,
 )
 from spacy_psa.evaluation.layers import Unit, make_layer
+from spacy_psa.evaluation.sentences import pair_sentences
 
-from .helpers import random_pairs, spanned, tagged
+from .helpers import doc_with, random_pairs, spanned, tagged
 
 TAG, ENTS = make_layer("tag", ""), make_layer("ents", "")
 
@@ -103,6 +104,15 @@ def test_spans_are_compared_by_f1_or_by_another_score():
     second = [spanned("a b c", [(0, 2, "X")], [(0, 2, "X")])]
     assert compare(first, second, ENTS, n_trials=5).values == (pytest.approx(2 / 3), 1.0)
     assert compare(first, second, ENTS, n_trials=5, score="recall").difference == 0.0
+
+
+def test_each_system_is_right_by_its_own_label_of_a_set():
+    layer = make_layer("tag", "", "|")
+    gold = doc_with(["a", "b"], tags=["NN|JJ", "VB"])
+    found = [doc_with(["a", "b"], tags=[tag, "VB"]) for tag in ("NN", "JJ")]
+    first, second = (pair_sentences([gold], [doc], layer) for doc in found)
+    [sentence] = compare(first, second, layer, n_trials=5).sentences
+    assert (sentence.gain, sentence.gold) == (0, ["NN or JJ", "VB"])
 
 
 def test_spans_are_drawn_down_their_tokens():
