@@ -80,7 +80,8 @@ def read_metrics(path: Path) -> dict[str, Any]:
             data = {**data, **value}
     for report in data.get("reports") or ():
         if isinstance(report, dict) and {"layer", "by_label"} <= set(report):
-            layer = re.sub(r"\['(.*)'\]", r"_\1", report["layer"]).replace("roles", "srl")
+            layer = re.sub(r"\['(.*)'\]", r"_\1", report["layer"])
+            layer = "srl" if layer == "roles" else layer
             rows = {row["name"]: row for row in report["by_label"]}
             data = {**data, **_as_in_spacy(layer, report, rows)}
     for layer, per_label in (("conll", "per_type"), ("srl", "per_role")):

@@ -100,12 +100,13 @@ def test_scores_per_component_are_put_together(write):
     assert others == []
 
 
-def test_reports_of_our_own_evaluation_are_read(write):
+@pytest.mark.parametrize("key", ["genes", "roles"])
+def test_reports_of_our_own_evaluation_are_read(write, key):
     figures = {"precision": 0.5, "recall": 0.25, "f1": 1 / 3}
-    report = {"layer": "spans['genes']", **figures, "by_label": [{"name": "G", **figures}]}
+    report = {"layer": f"spans['{key}']", **figures, "by_label": [{"name": "G", **figures}]}
     path = write({"title": "Evaluation", "reports": [report]})
     main, per_type = score_tables({"x": read_metrics(path)})
-    assert main.header == ["", "spans_genes_p", "spans_genes_r", "spans_genes_f"]
+    assert main.header == ["", f"spans_{key}_p", f"spans_{key}_r", f"spans_{key}_f"]
     assert main.rows == [["x", "50.00", "25.00", "33.33"]]
     assert per_type.rows == [["G", "50.00", "25.00", "33.33"]]
 
