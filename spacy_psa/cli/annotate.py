@@ -208,9 +208,7 @@ def format_doc(doc: Doc) -> str:
 
 def _brackets(doc: Doc, spans: Iterable[Span]) -> list[str]:
     """Mark spans in a column: the label at the start, and a bar down to the end."""
-    marks = [""] * len(doc)
-    for span in spans:
-        for i in range(span.start, span.end):
-            marks[i] = "│" if i < span.end - 1 else "└"
-        marks[span.start] = span.label_
-    return marks
+    from ..evaluation.comparison import columns
+    from ..evaluation.units import Unit
+
+    return columns(sorted({Unit(s.start, s.end, s.label_) for s in spans}), len(doc))

@@ -133,6 +133,13 @@ def test_long_spans_have_a_bar_down_to_their_end() -> None:
     assert found[2:] == [["New", "LOC"], ["York", "│"], ["City", "└"], ["calls"]]
 
 
+def test_spans_that_overlap_are_all_shown() -> None:
+    doc = Doc(Vocab(), words=["New", "York", "City", "calls"])
+    doc.spans["chunks"] = [Span(doc, 1, 2, "IN"), Span(doc, 0, 3, "OUT"), Span(doc, 0, 1, "ADJ")]
+    found = rows(format_doc(doc))
+    assert found[2:] == [["New", "ADJ+OUT"], ["York", "IN"], ["City", "└"], ["calls"]]
+
+
 def test_words_alone_if_nothing_is_annotated() -> None:
     assert rows(format_doc(Doc(Vocab(), words=["a", "b"])))[-2:] == [["a"], ["b"]]
 
