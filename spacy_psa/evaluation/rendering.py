@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from ..figures.tables import DASH, Table, counted, interval, markdown_text, percent, visible
@@ -52,7 +53,9 @@ def breakdown_table(breakdown: Breakdown, confidence: float, limit: int | None =
 
 def confusion_rows(report: Report, limit: int) -> list[list[str]]:
     """Format the most frequent confusions."""
-    totals = {row.name: row.counts.gold for row in report.breakdowns["label"].rows}
+    totals: Counter[str] = Counter()
+    for (gold, _), n in report.confusion.counts.items():
+        totals[gold] += n
     return [
         [
             gold or INVENTED,

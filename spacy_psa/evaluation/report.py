@@ -136,6 +136,7 @@ def evaluate(
     intervals = {
         name: percentile_interval(SCORES[name](sums), settings.confidence) for name in layer.scores
     }
+    f1_interval = percentile_interval(SCORES["f1"](sums), settings.confidence)
     return Report(
         component=component,
         layer=layer.name,
@@ -149,7 +150,7 @@ def evaluate(
         scores={name: float(np.nan_to_num(SCORES[name](total))) for name in layer.scores},
         intervals=intervals,
         confidence=settings.confidence,
-        total=Row("all", read_counts(total), intervals["f1"]),
+        total=Row("all", read_counts(total), f1_interval),
         wholes=_wholes(sentences, total, layer),
         breakdowns=break_down_all(sentences, layer, settings),
         confusion=confusion(sentences),

@@ -42,7 +42,8 @@ def plots(report: Report) -> list[str]:
         for name, x_label in ORDERED.items()
         if name in report.breakdowns
     ]
-    drawn.insert(1, _bars(report, report.breakdowns["label"], report.label))
+    if "label" in report.breakdowns:
+        drawn.insert(1, _bars(report, report.breakdowns["label"], report.label))
     return [svg for svg in [*drawn, _heat_map(report)] if svg]
 
 

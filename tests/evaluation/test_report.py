@@ -8,9 +8,10 @@ import pytest
 
 from spacy_psa.evaluation.breakdowns import ByVocabulary
 from spacy_psa.evaluation.conlleval import Counts
-from spacy_psa.evaluation.layers import make_layer
+from spacy_psa.evaluation.layers import EntsLayer, make_layer
 from spacy_psa.evaluation.rendering import report_tables, summary, to_markdown
 from spacy_psa.evaluation.report import Report, Settings, evaluate
+from spacy_psa.evaluation.report_page import to_html
 
 from .helpers import random_pairs, spanned, tagged
 
@@ -202,3 +203,16 @@ def test_ties_round_as_in_the_scripts():
     many = spanned("a " * 63, [(0, 1, "X")], [(i, i + 1, "X") for i in range(63)])
     (scores, *_) = report_tables(evaluate([many], ENTS, FEW))
     assert ["F1", "3.13"] in [row[:2] for row in scores.rows]
+
+
+def test_a_layer_of_your_own_chooses_scores_and_groups():
+    class Precise(EntsLayer):
+        main_score, scores, groups = "precision", ("precision",), ("length",)
+
+    sentences = [spanned("a b", [(0, 1, "LOC")], [(0, 1, label)]) for label in ("LOC", "PER")]
+    report = evaluate(sentences, Precise(), FEW)
+    assert (list(report.scores), list(report.breakdowns)) == (["precision"], ["length"])
+    assert report.total.interval is not None
+    confusions = report_tables(report)[-1]
+    assert confusions.rows == [["LOC", "PER", "1", "50.0"]]
+    assert "Confusion matrix" in to_html([report], "Title")
