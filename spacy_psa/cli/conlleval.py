@@ -254,10 +254,12 @@ def _read(
 def _span_tags(doc: "Doc", spans_key: str) -> list[str] | None:
     from ..annotation.schemes import SCHEMES
 
-    if spans_key not in doc.spans:
+    # A Doc without tokens needs no group, as it has any other annotation for spaCy
+    if len(doc) and spans_key not in doc.spans:
         return None
     # A span group may contain duplicates, which tags cannot encode.
-    spans = {(span.start, span.end, span.label_) for span in doc.spans[spans_key]}
+    group = doc.spans.get(spans_key, ())
+    spans = {(span.start, span.end, span.label_) for span in group}
     return SCHEMES["BIO"].encode(spans, len(doc))
 
 

@@ -35,6 +35,11 @@ def test_spans(save):
     assert set(result.per_type) == {"NP", "VP"}
 
 
+def test_documents_without_tokens_need_no_spans(save):
+    gold = save("gold", make_doc(chunks=[(0, 2, "NP")]), make_doc([]))
+    assert score_docbins(gold, gold, target="spans").chunks.f1 == 1.0
+
+
 def test_entities(save):
     gold = save("gold", make_doc(ents=["B-PER", "I-PER", "O", "B-ORG", "O"]))
     predicted = save("predicted", make_doc(ents=["B-PER", "I-PER", "O", "O", "B-ORG"]))
