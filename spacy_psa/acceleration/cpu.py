@@ -11,11 +11,10 @@ from torch import Tensor, nn
 
 from ..layers.mask import SequenceMask
 from ..layers.ops import Ops, full_precision, lstm_precision
-from ..private_names import is_watched
 from .character_cache import CharacterCache, can_be_cached
 from .joined_lstm import join, joined_bilstm
 from .ordered_lstm import OrderedLSTM, can_be_ordered
-from .packed_lstm import may_be_packed, packed_bilstm, steps_of
+from .packed_lstm import is_usual, may_be_packed, packed_bilstm, steps_of
 from .tiled_scores import tiled_scores
 
 # oneDNN takes a millisecond to prepare for the first batch of each shape, ten times what reading a
@@ -140,7 +139,7 @@ class CPUPrediction(Ops):
             steps = embedding(torch.from_numpy(ids))
             left, right = (self._in_order(layer, steps) for layer in directions)
             if left is not None and right is not None:
-                last = mask.lengths - 1, torch.arange(n_words)
+                last = mask.lengths - 1, torch.arange(n_words, device="cpu")
                 return torch.cat([left.read(steps[0])[last], right.read(steps[1])[last]], dim=1)
         if n_words <= self._few_words or not may_be_packed(*directions):
             return Ops.last_states(self, characters, mask, embedding, *directions)
@@ -162,8 +161,8 @@ class CPUTraining(CPUPrediction):
     ) -> Tensor:
         """See `Ops`."""
         rows = join(mask.known_lengths)
-        # Hooks are called with a layer alone, and may change its weights
-        if rows.n_rows == len(mask.lengths) or is_watched(forwards) or is_watched(backwards):
+        may_be_joined = is_usual(forwards) and is_usual(backwards)
+        if rows.n_rows == len(mask.lengths) or not may_be_joined:
             return Ops.bilstm(self, x, mask, forwards, backwards)
         directions = cast(nn.LSTM, forwards), cast(nn.LSTM, backwards)
         with lstm_precision(x) as x:

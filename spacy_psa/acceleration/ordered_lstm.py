@@ -11,8 +11,9 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from ..private_names import is_watched, order_of_lstm
+from ..private_names import order_of_lstm
 from ..tensor_versions import TensorVersions
+from .packed_lstm import is_usual
 
 LSTM_MODE = 2  # of PyTorch's operations for recurrent layers
 # The numbers of steps and rows that weights are reordered for. For shapes that need another order,
@@ -29,13 +30,11 @@ def can_be_ordered(lstm: nn.LSTM, x: Tensor) -> bool:
     return bool(
         ORDERS_WEIGHTS
         and torch.backends.mkldnn.enabled
-        and type(lstm) is nn.LSTM
-        and lstm.num_layers == 1
+        and is_usual(lstm)
         and x.dtype == lstm.weight_ih_l0.dtype == torch.float32
         and x.numel()
         and x.shape[-1] == lstm.input_size
         and not torch.is_autocast_enabled("cpu")
-        and not is_watched(lstm)
     )
 
 

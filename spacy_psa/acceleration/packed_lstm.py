@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeGuard, cast
 
 import numpy as np
 import torch
@@ -47,13 +47,29 @@ def steps_of(mask: SequenceMask) -> Steps:
     return Steps(sizes.tolist(), torch.from_numpy(places), torch.from_numpy(last))
 
 
-def may_be_packed(forwards: nn.LSTM, backwards: nn.LSTM) -> bool:
-    """RETURNS (bool): Whether `packed_bilstm` can run these directions: both have the same width,
-    no hooks, and are not in half precision, in which its tanh is not precise enough."""
-    is_even = forwards.hidden_size == backwards.hidden_size
-    is_seen = is_watched(forwards) or is_watched(backwards)
-    is_precise = cast(Tensor, forwards.weight_ih_l0).element_size() >= 4
-    return is_even and is_precise and not is_seen
+def is_usual(layer: nn.Module) -> TypeGuard[nn.LSTM]:
+    """Check whether a layer is an LSTM like those of this package, which can be computed from its
+    weights: not a subclass, nor several layers or directions, without a projection and hooks."""
+    return (
+        type(layer) is nn.LSTM
+        and layer.num_layers == 1
+        and layer.bias
+        and layer.batch_first
+        and not layer.bidirectional
+        and not layer.proj_size
+        and not is_watched(layer)
+    )
+
+
+def may_be_packed(forwards: nn.Module, backwards: nn.Module) -> bool:
+    """RETURNS (bool): Whether `packed_bilstm` can run these directions: both are usual ones of the
+    same width, and not in half precision, in which its tanh is not precise enough."""
+    return bool(
+        is_usual(forwards)
+        and is_usual(backwards)
+        and forwards.hidden_size == backwards.hidden_size
+        and cast(Tensor, forwards.weight_ih_l0).element_size() >= 4
+    )
 
 
 def packed_bilstm(

@@ -176,3 +176,39 @@ def test_a_batch_may_have_no_sentences(name: str, learns: bool) -> None:
     with torch.set_grad_enabled(learns):
         output = make(name)(x, SequenceMask(torch.zeros(0, dtype=torch.long), 3))
     assert output.shape[:2] == (0, 3)
+
+
+class Doubled(nn.LSTM):
+    def forward(self, *args: Any) -> Any:
+        states, last = super().forward(*args)
+        return 2.0 * states, last
+
+
+OTHERS: dict[str, Callable[[], nn.Module]] = {
+    "GRU": lambda: nn.GRU(3, 2, batch_first=True),
+    "subclass": lambda: Doubled(3, 2, batch_first=True),
+    "two layers": lambda: nn.LSTM(3, 2, num_layers=2, batch_first=True),
+    "two directions": lambda: nn.LSTM(3, 2, bidirectional=True, batch_first=True),
+    "without bias": lambda: nn.LSTM(3, 2, bias=False, batch_first=True),
+    "projection": lambda: nn.LSTM(3, 2, proj_size=1, batch_first=True),
+}
+
+
+@pytest.mark.filterwarnings("ignore:LSTM with projections")
+@pytest.mark.parametrize("which", ["prediction", "training"])
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_recurrent_layers_are_run_as_they_are(name: str, which: str) -> None:
+    both, (kind, _, learns) = (randomized(OTHERS[name]()).float() for _ in range(2)), OURS[which]
+    forwards, backwards = both
+    table = randomized(nn.Embedding(9, 3)).float()
+    for lengths in ([9, *[1] * 8], [9, *[1] * 80]):
+        mask = SequenceMask(torch.tensor(lengths), max(lengths))
+        x, ids = normal(len(lengths), mask.width, 3).float(), torch.ones(len(lengths), 9).long()
+        with torch.set_grad_enabled(learns):
+            for ops in (kind(), PLAIN):
+                states = ops.bilstm(x, mask, forwards, backwards)[mask.positions]
+                words = ops.last_states(ids, mask, table, forwards, backwards)
+                if ops is not PLAIN:
+                    found = states, words
+        assert_close(found[0], states, 1e-5)
+        assert_close(found[1], words, 1e-5)
