@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import logging
 import multiprocessing
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock, local
@@ -103,11 +104,24 @@ class _Calls:
     def __init__(self) -> None:
         self.lock = Lock()
         self.count = 0
+        # What the last of them has set, if anything, and what it will restore
+        self.n_set: int | None = None
         self.n_all = 1
         self.here = local()
 
 
 _calls = _Calls()
+
+
+def _after_fork_in_child() -> None:
+    """Forget the calls of other threads, which do not go on here and may have held a lock."""
+    global _calls
+    _calls = _Calls()
+    contention._lock = Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 @contextmanager
@@ -119,19 +133,22 @@ def using_threads(threads: Threads) -> Iterator[None]:
         yield
         return
     with _calls.lock:
-        # What another call has set is not the user's setting
+        n_all = found = torch.get_num_threads()
         if not _calls.count:
-            _calls.n_all = torch.get_num_threads()
-        n_all = _calls.n_all
+            _calls.n_set = None
+        # What another call has set, with which new threads begin, is not the user's setting
+        if found == _calls.n_set:
+            n_all = _calls.n_all
+        n_threads = contention.n_threads(n_all) if threads == "auto" else min(threads, n_all)
+        if n_threads != found:
+            torch.set_num_threads(n_threads)
+            _calls.n_set, _calls.n_all = n_threads, n_all
         _calls.count += n_all > 1
-    if n_all == 1:  # nothing to set, to count or to restore
+    if n_all == 1:  # nothing to count or to restore
         yield
         return
-    n_threads = contention.n_threads(n_all) if threads == "auto" else min(threads, n_all)
     before, start = n_displaced(), monotonic()
     _calls.here.is_inside = True
-    if n_threads != torch.get_num_threads():
-        torch.set_num_threads(n_threads)
     try:
         yield
     finally:

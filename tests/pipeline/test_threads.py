@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -146,3 +147,33 @@ def test_components_train_and_predict_with_the_number(
 def test_less_than_one_thread_is_refused(wrong: int) -> None:
     with pytest.raises(ValueError, match=r"\[P210\] .*threads"):
         initialized_nlp("tag", threads=wrong)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_during_a_call_of_another_thread_uses_its_own_number(four_threads: None) -> None:
+    """More threads than one would wait forever for those of the parent."""
+    with ThreadPoolExecutor(1) as other:
+        call = using_threads("auto")
+        other.submit(call.__enter__).result()
+        process = os.fork()
+        if not process:
+            torch.set_num_threads(1)
+            with using_threads("auto"):
+                inside = torch.get_num_threads()
+            os._exit(0 if inside == torch.get_num_threads() == 1 else 1)
+        other.submit(call.__exit__, None, None, None).result()
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 0
+
+
+def test_a_number_that_a_thread_has_set_is_not_exceeded(four_threads: None) -> None:
+    def numbers() -> tuple[int, int]:
+        with using_threads("auto"):
+            inside = torch.get_num_threads()
+        return inside, torch.get_num_threads()
+
+    with ThreadPoolExecutor(1, initializer=torch.set_num_threads, initargs=(2,)) as other:
+        other.submit(torch.get_num_threads).result()
+        for setting in ("auto", 3):
+            with using_threads(setting):
+                assert other.submit(numbers).result() == (2, 2)
+    assert torch.get_num_threads() == 4
