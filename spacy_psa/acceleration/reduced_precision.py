@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import singledispatch
 from itertools import groupby
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -135,11 +135,24 @@ def _context_fusion(layer: ContextFusion) -> nn.Module:
     return layer
 
 
-to_bfloat16.register(nn.Linear, BFloat16Linear)
-to_bfloat16.register(BiLSTM, BFloat16BiLSTM)
-to_bfloat16.register(CharacterBiLSTM, BFloat16CharacterBiLSTM)
-to_bfloat16.register(WordEmbedding, BFloat16WordEmbedding)
-to_bfloat16.register(AdditiveSelfAttention, BFloat16AdditiveSelfAttention)
+def _replace(kind: type[nn.Module], replacement: Callable[[Any], nn.Module]) -> None:
+    """Replace layers of a type, but not those of its subclasses, which may compute something else;
+    or their weights may be read by another layer, as in PyTorch's multi-head attention."""
+
+    def rule(layer: nn.Module) -> nn.Module:
+        stays = to_bfloat16.dispatch(nn.Module)
+        return replacement(layer) if type(layer) is kind else stays(layer)
+
+    to_bfloat16.register(kind, rule)
+
+
+_replace(nn.Linear, BFloat16Linear)
+_replace(BiLSTM, BFloat16BiLSTM)
+_replace(CharacterBiLSTM, BFloat16CharacterBiLSTM)
+_replace(WordEmbedding, BFloat16WordEmbedding)
+_replace(AdditiveSelfAttention, BFloat16AdditiveSelfAttention)
+# It reads the weights of its parts without calling them
+to_bfloat16.register(nn.TransformerEncoderLayer, lambda layer: layer)
 
 
 @to_bfloat16.register

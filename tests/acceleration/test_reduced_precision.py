@@ -35,7 +35,7 @@ from spacy_psa.layers.deepatt import (
 from spacy_psa.layers.labeler import SequenceLabelerNetwork
 from spacy_psa.layers.transformer import TransformerEncoder
 
-from ..layers.helpers import mask_of, normal, randomized
+from ..layers.helpers import assert_close, mask_of, normal, randomized
 
 LENGTHS = [7, 5, 5, 1]
 WIDTH = 12
@@ -245,3 +245,48 @@ def test_what_hooks_have_seen_stays_as_it_was() -> None:
     assert layer.attention.query in seen
     for output, copied in seen.values():
         assert torch.equal(output, copied)
+
+
+class Adapted(nn.Linear):
+    """A linear layer that computes something else."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x) + 2.0 * x
+
+
+class Renamed(BiLSTM):
+    """A BiLSTM that computes something else."""
+
+    def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
+        return 2.0 * super().forward(x, mask)
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        Adapted(WIDTH, WIDTH),
+        nn.TransformerEncoderLayer(WIDTH, 2, 16, batch_first=True),
+        nn.TransformerEncoder(nn.TransformerEncoderLayer(WIDTH, 2, 16, batch_first=True), 1),
+    ],
+    ids=lambda layer: type(layer).__name__,
+)
+def test_layers_that_only_look_like_known_ones_come_to_the_same(layer: nn.Module) -> None:
+    layer, x = layer.eval(), vectors()
+    with torch.no_grad():
+        expected = layer(x)
+        assert_close(reduce_precision(layer, "bf16")(x), expected, 0.05)
+
+
+def test_attention_of_pytorch_reads_its_own_weights() -> None:
+    layer, x = nn.MultiheadAttention(WIDTH, 2, batch_first=True).eval(), vectors()
+    with torch.no_grad():
+        expected, _ = layer(x, x, x)
+        assert_close(reduce_precision(layer, "bf16")(x, x, x)[0], expected, 0.05)
+
+
+def test_a_layer_that_is_built_on_another_keeps_what_it_computes() -> None:
+    layer, mask = randomized(Renamed(WIDTH, hidden_width=10)).float().eval(), mask_of(LENGTHS)
+    with torch.no_grad():
+        expected = layer(vectors(), mask)[mask.positions]
+        reduced = reduce_precision(layer, "bf16")(vectors(), mask)[mask.positions]
+    assert_close(reduced, expected, 0.05)
