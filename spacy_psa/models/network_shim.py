@@ -179,7 +179,7 @@ class NetworkShim(PyTorchShim):
         try:
             for name, parameter in given.items():
                 value = xp2torch(params[self.id, name], device=parameter.device)
-                parameter.detach().copy_(value)
+                parameter.detach().copy_(value.view_as(parameter))
             yield
         finally:
             for name, value in backup.items():

@@ -120,7 +120,9 @@ def update_parameters(optimizer: Optimizer, parameters: Mapping[Key, nn.Paramete
         if isinstance(optimizer, UpdatesTogether):
             optimizer.update_together(list(parameters), weights, gradients)
         else:
-            for key, weight, gradient in zip(parameters, weights, gradients, strict=True):
+            # Thinc's optimizers take no single numbers
+            rows = map(torch.atleast_1d, weights), map(torch.atleast_1d, gradients)
+            for key, weight, gradient in zip(parameters, *rows, strict=True):
                 array = cast(FloatsXd, torch2xp(weight))
                 updated, _ = optimizer(key, array, cast(FloatsXd, torch2xp(gradient)))
                 if updated is not array:

@@ -11,9 +11,10 @@ import torch
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 from thinc.api import Config, Model
+from torch import nn
 
 from spacy_psa.inference import Potentials
-from spacy_psa.layers import BiLSTM
+from spacy_psa.layers import BiLSTM, SequenceMask
 from spacy_psa.models.decoders import build_crf, build_pairwise_crf, build_softmax
 from spacy_psa.models.encoders import build_bilstm, build_psa_encoder
 from spacy_psa.models.labeler import build_sequence_labeler, sentence_lengths
@@ -148,6 +149,30 @@ def test_gradients_of_all_potentials_reach_the_parameters() -> None:
     for name in ("transitions", "start", "end"):
         assert torch.equal(getattr(network.decoder, name).grad, ones[name])
     assert float(network.decoder.emission.bias.grad.sum()) == 15.0
+
+
+class Deaf(nn.Module):
+    """An encoder that passes no gradient on."""
+
+    def __init__(self, input_width: int, n_labels: int) -> None:
+        super().__init__()
+        self.width = input_width
+        self.layer = nn.Linear(input_width, input_width)
+
+    def forward(self, x: torch.Tensor, mask: SequenceMask) -> torch.Tensor:
+        return self.layer(x.detach())
+
+
+def test_an_encoder_may_pass_no_gradient_on() -> None:
+    model = build_sequence_labeler(make_tok2vec(), Deaf, build_crf(), 20, 6)
+    model.set_dim("nO", 5)
+    model.initialize(X=[make_doc(2)])
+    potentials, backprop = model.begin_update([make_doc(3)])
+    ones = {name: torch.ones_like(t) for name, t in potentials.tensors().items()}
+    backprop(Potentials(lengths=potentials.lengths, **ones))
+    (gradient,) = model.layers[0].attrs["gradients"]
+    assert gradient.shape == (3, WIDTH) and not gradient.any()
+    assert network_of(model.get_ref("network").shims[0]).decoder.emission.bias.grad.any()
 
 
 def test_sentence_lengths() -> None:

@@ -116,6 +116,20 @@ def test_frozen_parameters_stay_as_they_are(mixed_precision: str | None) -> None
     assert network.scale.item() == before
 
 
+@pytest.mark.parametrize("make", [SGD, Adam, create_sgd])
+def test_a_parameter_may_be_a_single_number(make) -> None:
+    shim, optimizer = make_shim(), make(0.1, use_averages=True)
+    scale = shim.network.scale = nn.Parameter(torch.tensor(1.0))
+    for _ in range(2):
+        backpropagate(shim)
+        shim.finish_update(optimizer)
+    updated = scale.item()
+    assert scale.shape == () and updated != 1.0
+    with shim.use_params(optimizer.averages):
+        assert scale.item() not in (1.0, updated)
+    assert scale.item() == updated
+
+
 def test_updates_where_the_optimizer_gives_another_array() -> None:
     shim = make_shim()
     place = shim.network.scale.data_ptr()
