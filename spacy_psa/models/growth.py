@@ -61,7 +61,7 @@ def grow(model: Model) -> None:
         return
     config, old = {**shim.cfg, "n_labels": n_labels}, shim.network
     # Built anew, since any block may depend on the number of labels
-    new = shim._make(**config).to(shim.device).eval()
+    new = shim.make(**config).to(shim.device).eval()
     shapes = {name: tensor.shape for name, tensor in saved_tensors(new).items()}
     state = saved_tensors(old).items()
     new.load_state_dict(

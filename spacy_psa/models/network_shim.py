@@ -101,8 +101,13 @@ class NetworkShim(PyTorchShim):
         if self._model is not None:
             self.forget_optimizers()
         self.cfg, self.precision = config, FULL
-        self._model = self._make(**config).to(get_torch_default_device()).eval()
+        self._model = self.make(**config).to(get_torch_default_device()).eval()
         return self._model
+
+    def make(self, **config: Any) -> nn.Module:
+        """Make a network in full precision, whatever PyTorch's default is, as thinc's arrays are."""
+        with _in_float32():
+            return self._make(**config)
 
     def check_trainable(self, what: str) -> None:
         """Check that the precision of the network, which messages call `what`, has not been
@@ -224,11 +229,12 @@ class NetworkShim(PyTorchShim):
         forking.note_network()
         # Check on the 'meta' device first: a damaged config may ask for any amount of memory
         adapt = partial(reduce_precision, precision=precision)
-        problem = difference(self._make, config, tensors, adapt)
+        with _in_float32():
+            problem = difference(self._make, config, tensors, adapt)
         if problem is not None:
             raise ValueError(Errors.P203.format(problem=problem))
         try:
-            network = adapt(self._make(**config))
+            network = adapt(self.make(**config))
         except Exception as error:
             raise ValueError(Errors.P203.format(problem=repr(error))) from error
         problem = tensor_difference(saved_tensors(network), tensors)
@@ -239,6 +245,19 @@ class NetworkShim(PyTorchShim):
         self.cfg, self.precision = config, precision
         self._model = network.to(get_torch_default_device()).eval()
         return self
+
+
+@contextlib.contextmanager
+def _in_float32() -> Iterator[None]:
+    before = torch.get_default_dtype()
+    if before == torch.float32:
+        yield
+        return
+    torch.set_default_dtype(torch.float32)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
 
 
 def _backward(

@@ -14,9 +14,11 @@ from spacy.language import Language
 
 from ..conftest import (
     assert_same_weights,
+    initialized_nlp,
     make_adam,
     make_docs,
     make_examples,
+    make_nlp,
     tagger_of,
     trained_nlp,
     weights,
@@ -123,3 +125,22 @@ def test_a_copied_pipeline_goes_its_own_way() -> None:
     before = weights(nlp)
     tagger_of(copied).update(make_examples(copied), sgd=make_adam())
     assert_same_weights(weights(nlp), before)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_networks_are_in_float32_whatever_the_default_is(dtype: torch.dtype) -> None:
+    nlp = trained_nlp()
+    expected = [[token.tag_ for token in doc] for doc in nlp.pipe(TEXTS)]
+    data = nlp.to_bytes()
+    torch.set_default_dtype(dtype)
+    try:
+        loaded = make_nlp().from_bytes(data)
+        found = [[token.tag_ for token in doc] for doc in loaded.pipe(TEXTS)]
+        tagger_of(loaded).add_label("NEW")
+        for other in (loaded, initialized_nlp()):
+            other.update(make_examples(other), sgd=make_adam())
+            assert all(value.dtype == "float32" for value in weights(other).values())
+        assert torch.get_default_dtype() == dtype
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert found == expected
