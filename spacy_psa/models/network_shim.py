@@ -105,7 +105,7 @@ class NetworkShim(PyTorchShim):
         return self._model
 
     def make(self, **config: Any) -> nn.Module:
-        """Make a network in full precision, whatever PyTorch's default is, as thinc's arrays are."""
+        """Make a network in float32, as thinc's arrays are, whatever PyTorch's default is."""
         with _in_float32():
             return self._make(**config)
 
