@@ -64,3 +64,13 @@ def test_other_weights_and_biases_are_read(
         expected = deepcopy(layer)(*given)
     assert_close(found[0], expected[0], 1e-5)
     assert not torch.allclose(found[0], before[0], atol=1e-3)
+
+
+def test_words_are_read_on_their_own_device_whatever_the_default_is() -> None:
+    layer, _, inputs = words()
+    with torch.no_grad():
+        expected = layer(*inputs)
+        layer = deepcopy(layer)  # whose cache is empty
+        with torch.device("meta"):
+            found = layer(*inputs)
+    assert torch.equal(found, expected)
