@@ -14,6 +14,8 @@ CONTROLS = re.compile(
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # marks, overrides, isolates of direction
     "\u2028\u2029\ud800-\udfff\ufffe\uffff]"  # separators of lines, and what XML excludes
 )
+# Bytes of the command line, or of names of files, that are not UTF-8, as Python represents them
+UNDECODED = re.compile("[\ud800-\udfff]")
 
 
 def printable(text: str) -> str:
@@ -24,6 +26,11 @@ def printable(text: str) -> str:
 def one_line(text: str) -> str:
     """Make control characters visible, and join lines."""
     return " ".join(printable(text).split()) or "\u2423"
+
+
+def replace_undecoded(text: str) -> str:
+    """Replace what cannot be written in UTF-8."""
+    return UNDECODED.sub("\ufffd", text)
 
 
 def escape(text: str) -> str:

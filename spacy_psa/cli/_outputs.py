@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import Errors
+from ..printable import replace_undecoded
 from ..terminal import msg, show
-from ._tasks import replace_undecoded
 from ._util import atomic_path, check_writable
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
 
 STANDARD_INPUT = "-"
-UNDECODED = re.compile("[\ud800-\udfff]")
 
 Record = dict[str, Any]
 """The JSON object of a text, which may have other data, e.g. its source."""
@@ -46,13 +44,6 @@ def read_texts(source: str, nlp: Language) -> Iterator[tuple[Doc, Record]]:
             yield doc, record
     if not n:
         raise ValueError(Errors.P353.format(path=name))
-
-
-def replace_undecoded(text: str) -> str:
-    """Replace undecodable bytes of the command line, or of names of files, which Python represents
-    as surrogates.
-    """
-    return UNDECODED.sub("\ufffd", text)
 
 
 def _read_lines(path: Path, nlp: Language) -> Iterator[tuple[Doc, Record]]:

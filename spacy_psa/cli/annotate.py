@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import Errors, check_choice
+from ..printable import replace_undecoded
 from ..terminal import msg, show, text_table
 from ._options import CodeOption, ComponentOption, GpuOption, ModelArgument
 from ._outputs import check_files
 from ._predictions import load_pipeline, use_gpu
-from ._tasks import FORMATS, ScoredSpan, Suggestion, replace_undecoded
+from ._tasks import FORMATS, ScoredSpan, Suggestion
 from ._util import PREDICT, atomic_path, is_stdout, messages, psa_cli, user_errors, write_stdout
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import Errors
+from ..printable import replace_undecoded
 from ..terminal import msg, show
 from ._options import (
     CodeOption,
@@ -29,7 +30,6 @@ from ._predictions import (
     read_gold,
     use_gpu,
 )
-from ._tasks import replace_undecoded
 from ._util import PREDICT, psa_cli, user_errors
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import Errors
+from ..printable import replace_undecoded
 from ..terminal import msg
 from ._config_errors import config_errors
 from ._options import CodeOption, ComponentOption, DrawingOption, GpuOption, ModelArgument
 from ._outputs import DRAWINGS, check_outputs, save_drawing, save_image, title_names
 from ._predictions import check_no_training, choose_component, use_gpu
-from ._tasks import replace_undecoded
 from ._util import LOOK, atomic_path, check_writable, psa_cli, user_errors
 
 if TYPE_CHECKING:

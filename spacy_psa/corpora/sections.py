@@ -1,6 +1,5 @@
 """Find the files of a Wall Street Journal treebank and select sections."""
 
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from pathlib import Path
 
 from ..disk import walk
 from ..errors import Errors, invalid
+from ..printable import replace_undecoded
 from .lines import is_pipe
 from .problems import Problems
 
@@ -133,9 +133,7 @@ def section_of(document: str) -> int:
 def document_of(path: Path) -> str:
     """Get the name of the document in a file: `wsj_2300` for `23/WSJ_2300.MRG.gz`."""
     match = _match(path)
-    # A name that is not UTF-8 cannot be stored
-    name = os.fsencode(path.name).decode("utf8", "replace")
-    return match[1].lower() if match else name.split(".")[0]
+    return match[1].lower() if match else replace_undecoded(path.name.split(".")[0])
 
 
 def suffix_of(path: Path) -> str:

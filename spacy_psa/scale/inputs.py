@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from ..disk import walk
 from ..errors import Errors
+from ..printable import replace_undecoded
 from .bulk import require
 
 KINDS = (".txt", ".jsonl", ".parquet", ".spacy")
@@ -132,13 +133,8 @@ def _local(given: str) -> tuple[Iterator[_Found], bool]:
         wild = not _WILD.isdisjoint(given)
         named = sorted(glob.glob(given, recursive=True)) if wild else []
         paths = [Path(name) for name in named if os.path.isfile(name)]
-    files = ((_shown(p), os.path.abspath(p), "", p.stat().st_size) for p in paths)
+    files = ((replace_undecoded(str(p)), os.path.abspath(p), "", p.stat().st_size) for p in paths)
     return files, not path.is_file()
-
-
-def _shown(path: Path) -> str:
-    """A name that can be written, also of a file whose name is not UTF-8."""
-    return str(path).encode("utf8", "surrogateescape").decode("utf8", "replace")
 
 
 def _remote(given: str) -> tuple[Iterator[_Found], bool]:
