@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from heapq import nlargest
 from itertools import chain, islice
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -99,23 +101,34 @@ def annotate(
     """Suggest labels for texts: everything in the best labeling, whether or not it is above the
     component's threshold.
     """
-    from spacy.util import minibatch
-
     from ..terminal import ProgressBar
-    from ._predictions import get_tagger
     from ._tasks import read_texts
 
-    tagger = get_tagger(nlp, name)
     pairs = islice(read_texts(texts, nlp), None if sort else limit)
+    progress = ProgressBar(
+        _suggest(nlp, name, pairs, k), desc=name, unit=" texts", disable=None, leave=False
+    )
+    with progress as found:
+        if not sort:
+            return list(found)
+        uncertainty = attrgetter("uncertainty")
+        if limit is None:
+            return sorted(found, key=uncertainty, reverse=True)
+        # Of many texts, only those to write stay in memory
+        return nlargest(limit, found, key=uncertainty)
+
+
+def _suggest(
+    nlp: Language, name: str, pairs: Iterable[tuple[Doc, Record]], k: int
+) -> Iterator[Suggestion]:
+    from spacy.util import minibatch
+
+    from ._predictions import get_tagger
+
+    tagger = get_tagger(nlp, name)
     later = nlp.pipe_names[nlp.pipe_names.index(name) :]
-    found: list[Suggestion] = []
-    with ProgressBar(desc=name, unit=" texts", disable=None, leave=False) as progress:
-        for batch in minibatch(nlp.pipe(pairs, as_tuples=True, disable=later), nlp.batch_size):
-            found += suggestions(tagger, batch, k)
-            progress.update(len(batch))
-    if sort:
-        found.sort(key=lambda suggestion: -suggestion.uncertainty)
-    return found[:limit]
+    for batch in minibatch(nlp.pipe(pairs, as_tuples=True, disable=later), nlp.batch_size):
+        yield from suggestions(tagger, batch, k)
 
 
 def suggestions(

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import importlib
 import json
+import weakref
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +17,14 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 from typer.testing import CliRunner
 
+from spacy_psa.cli._tasks import Suggestion
 from spacy_psa.cli.annotate import annotate, annotate_cli
 from spacy_psa.pipeline.tagger import PSATagger
 
 from ..pipeline.conftest import NAME, WORDS, initialized_nlp, trained_nlp
 from .commands import contents, failure, run, succeed
+
+annotate_module = importlib.import_module("spacy_psa.cli.annotate")
 
 TEXTS = [" ".join(words) for words in WORDS]
 
@@ -120,6 +126,28 @@ def test_the_most_uncertain_texts_come_first(model: Path, texts: Path) -> None:
     expected = sorted(plain, key=lambda task: task["meta"]["uncertainty"], reverse=True)
     assert found == expected != plain
     assert tasks(model, texts, "-s", "--limit", 2) == expected[:2]
+
+
+def test_of_many_texts_only_those_to_write_stay_in_memory(
+    nlp: Language, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "many.txt"
+    path.write_text("\n".join(TEXTS * 20), encoding="utf8")
+    made, alive = list[weakref.ref](), list[int]()
+    suggestions = annotate_module.suggestions
+
+    def counted(*args: Any) -> Iterator[Suggestion]:
+        for suggestion in suggestions(*args):
+            made.append(weakref.ref(suggestion))
+            alive.append(sum(found() is not None for found in made))
+            yield suggestion
+
+    monkeypatch.setattr(annotate_module, "suggestions", counted)
+    monkeypatch.setattr(nlp, "batch_size", 4)
+    found = annotate(nlp, NAME, str(path), sort=True, limit=3)
+    assert len(found) == 3
+    assert len(made) == 20 * len(TEXTS)
+    assert max(alive) <= 3 + 3
 
 
 def test_limit(model: Path, texts: Path) -> None:
