@@ -1236,13 +1236,13 @@ class Errors(metaclass=_Coded):
         "processes on a machine than it has GPUs, or leave out --gpu-id to train on CPUs."
     )
     P523 = (
-        "The ranks do not read the same batches. All must see the same corpus, and its reader must "
-        "not shuffle by random numbers of its own: those of `random` and NumPy are the same for "
-        "all."
+        "The ranks do not read the same {what}. All must see the same corpus, and its reader must "
+        "not shuffle by random numbers of its own: those of `random` are the same for all, and for "
+        "training data those of NumPy."
     )
     P524 = (
-        "Rank {rank} initialized another pipeline than rank 0: labels or layers differ. All ranks "
-        "must see the same config, code, corpus and vectors."
+        "Rank {rank} trains otherwise than rank 0: the {what} differ. All ranks must see the same "
+        "command, config, code, corpus and vectors."
     )
     P525 = (
         "--workers starts the processes of one machine, but this one was started by torchrun or "

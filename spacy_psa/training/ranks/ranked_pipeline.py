@@ -53,6 +53,8 @@ class RankedPipeline(ReplayedPipeline):
         self._total: dict[str, float] = {}  # of all ranks, kept by the loop
         for learner in self._learners():
             learner.begin_sum = group.begin_sum
+        # Of the pipeline, so that a logger that wraps it counts the sentences of all ranks
+        self._learn, nlp.update = nlp.update, self._learn_from_share  # type: ignore[method-assign, assignment]
 
     @property
     def pipeline(self) -> list[tuple[str, Any]]:
@@ -63,10 +65,8 @@ class RankedPipeline(ReplayedPipeline):
             self._sum()
         return super().pipeline
 
-    def update(self, examples: Sequence[Example], **kwargs: Any) -> None:
+    def _learn_from_share(self, examples: Sequence[Example], **kwargs: Any) -> None:
         """Learn from this rank's share of a batch, see `Language.update`."""
-        if not self.is_live:
-            return
         place = self._group.place
         self._digest = digest(examples, self._digest)
         for learner in self._learners():
@@ -76,7 +76,7 @@ class RankedPipeline(ReplayedPipeline):
         share = [examples[i] for i in divided[place.rank]]
         self._total = kwargs.pop("losses")
         if share:
-            self._nlp.update(share, losses=self._losses, **kwargs)
+            self._learn(share, losses=self._losses, **kwargs)
         else:
             for learner in self._learners():
                 learner.begin_sum(0.0)
@@ -97,7 +97,7 @@ class RankedPipeline(ReplayedPipeline):
         numbers = [float(self._digest), *losses]
         digests, *sums = sum_gradients(self._nlp, self._frozen, self._group, numbers)
         if digests != self._digest * self._group.place.size:
-            raise ValueError(Errors.P523)
+            raise ValueError(Errors.P523.format(what="batches"))
         for name, loss in zip(names, sums, strict=True):
             if name not in self._frozen:
                 self._total[name] = self._total.get(name, 0.0) + loss
@@ -128,7 +128,11 @@ def _evaluate(nlp: Language, group: Group, examples: Iterable[Example]) -> dict[
     place = group.place
     divided = shares([len(eg.predicted) for eg in rows], place.size)
     docs = nlp.pipe(rows[i].predicted for i in divided[place.rank])
-    parts = group.collect([_to_bytes(doc) for doc in docs])
+    own = digest(rows)
+    found = group.collect((own, [_to_bytes(doc) for doc in docs]))
+    if any(other != own for other, _ in found):
+        raise ValueError(Errors.P523.format(what="development data"))
+    parts = [part for _, part in found]
     seconds = default_timer() - start
     return group.share(_score(nlp, rows, divided, parts, seconds) if group.is_first else {})
 

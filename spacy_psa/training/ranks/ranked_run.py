@@ -20,6 +20,9 @@ from ..state import read_state, write_state
 from .group import Group
 from .ranked_pipeline import RankedPipeline, evaluated_together
 
+# Settings of [training] that rank 0 alone needs
+OF_FIRST = ("logger", "before_to_disk")
+
 
 class RankedRun(TrainingRun):
     """A training run of which this process is one rank. Rank 0 writes what is written.
@@ -28,7 +31,7 @@ class RankedRun(TrainingRun):
     output (Path): The folder for the saved pipelines and the checkpoint, which only rank 0 needs.
     group (Group): The ranks.
     **settings: See `TrainingRun`.
-    RAISES (ValueError): If the ranks do not have the same pipeline.
+    RAISES (ValueError): If the ranks do not have the same pipeline and settings.
     """
 
     def __init__(self, nlp: Language, output: Path, *, group: Group, **settings: Any) -> None:
@@ -38,17 +41,26 @@ class RankedRun(TrainingRun):
         self.group = group
         self.evaluated = evaluated_together(nlp, group)
         self.stream_start = RandomState.from_dict(group.share(self.stream_start.to_dict()))
+        self.stream_start.restore()  # without a seed, each process has begun elsewhere
         self._share_state()
         self._draw_apart()
 
     def _share_state(self) -> None:
         """Begin with the weights of rank 0, even without a seed."""
         tensors, rest = read_state(self.nlp, self.optimizer, [])
-        shapes = [(name, t.shape) for name, t in tensors.items() if name.startswith("weights/")]
-        found = [rest["labels"], shapes]
+        # Other sections have paths, which may differ between machines
+        training = self.config["training"].items()
+        found = {
+            "settings in [training]": {k: v for k, v in training if k not in OF_FIRST},
+            "options --checkpoint-every": self.checkpoint_every,
+            "labels": rest["labels"],
+            "layers": [(k, t.shape) for k, t in tensors.items() if k.startswith("weights/")],
+        }
         expected = self.group.share(found)
-        if found != expected:
-            raise ValueError(Errors.P524.format(rank=self.group.place.rank))
+        for what, own in found.items():
+            if own != expected[what]:
+                rank = self.group.place.rank
+                raise ValueError(Errors.P524.format(rank=rank, what=what))
         shared, rest = self.group.share_tensors(tensors), self.group.share(rest)
         if not self.group.is_first:
             write_state(self.nlp, self.optimizer, [], shared, rest)

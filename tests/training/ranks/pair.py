@@ -1,9 +1,9 @@
 """Two processes that train together, started by the tests.
 
 python -m tests.training.ranks.pair RUNS: a JSON file with a list of runs, of which each has the
-`config`, the `output`, and optionally `overrides`, `resume` and `killed`: the update in which a
-process is killed, rank 1 or `victim`, or so many seconds `after` it has begun, wherever the process
-is then.
+`config`, the `output`, and optionally `overrides`, those of the `others` than rank 0, `resume` and
+`killed`: the update in which a process is killed, rank 1 or `victim`, or so many seconds `after` it
+has begun, wherever the process is then.
 """
 
 from __future__ import annotations
@@ -90,10 +90,11 @@ def train_runs(runs: list[dict[str, Any]]) -> None:
         for run in runs:
             if "killed" in run and place.rank == run.get("victim", 1):
                 _kill_in(run["killed"], run.get("after", 0.0))
+            others = {} if group.is_first else run.get("others", {})
             train_as_rank(
                 Path(run["config"]),
                 Path(run["output"]),
-                overrides=run.get("overrides", {}),
+                overrides={**run.get("overrides", {}), **others},
                 resume=run.get("resume", False),
                 checkpoint_every=None,
                 use_gpu=-1,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import signal
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +17,7 @@ from thinc.api import Adam
 
 from spacy_psa.cli.train import train
 from spacy_psa.training.checkpoint import read_checkpoint
+from spacy_psa.training.logger import Meter
 from spacy_psa.training.ranks import ranked_pipeline
 from spacy_psa.training.ranks.place import Place
 from spacy_psa.training.state import read_state
@@ -122,6 +125,60 @@ def test_a_rank_that_is_killed_ends_the_run_which_resumes_exactly(
     # Another number of processes draws other random numbers
     train(drawing, tmp_path / "alone", resume=True)
     assert [entry["step"] for entry in log(tmp_path / "alone")] == [0, 5, 10, 15, 19]
+
+
+def test_ranks_with_other_settings_of_the_training_are_refused(
+    configs: dict[str, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    run = {"config": configs["bilstm-crf"], "output": tmp_path}
+    assert fork_pair([{**run, "others": {"training.optimizer.learn_rate": 0.5}}]) == [1, 1]
+    assert re.search(r"\[P524\] Rank 1 .* settings in \[training\] differ", capfd.readouterr().err)
+
+
+def test_without_a_seed_ranks_draw_the_same_numbers_of_python(
+    configs: dict[str, Path], tmp_path: Path
+) -> None:
+    run = {"config": configs["bilstm-crf"], "output": tmp_path, "killed": 2}
+    assert fork_pair([{**run, "overrides": {"training.seed": None}}]) == [1, -signal.SIGKILL]
+    saved = read_checkpoint(tmp_path / "checkpoint")
+    assert saved is not None
+    [other] = saved.others
+    assert other["random"]["python"] == saved.random["python"]
+    assert other["random"]["numpy"] != saved.random["numpy"]
+
+
+def test_development_data_that_differ_between_ranks_are_refused() -> None:
+    nlp = spacy.blank("en")
+    sent: list[Any] = []
+
+    def evaluate(rank: int, texts: list[str]) -> None:
+        group: Any = SimpleNamespace(
+            place=Place(rank, 2, rank),
+            is_first=rank == 0,
+            share=lambda value: value,
+            collect=lambda value: sent.append(value) or [value, sent[0]],
+        )
+        together = ranked_pipeline.evaluated_together(nlp, group)
+        together.evaluate(Example.from_dict(nlp.make_doc(text), {}) for text in texts)
+
+    evaluate(1, ["a b", "c d"])
+    evaluate(0, ["a b", "c d"])
+    with pytest.raises(ValueError, match="P523"):
+        evaluate(0, ["c d", "a b"])
+    with pytest.raises(ValueError, match="P523"):
+        evaluate(0, ["a b", "c d", "e f", "g h"])
+
+
+def test_the_log_counts_the_sentences_of_all_ranks() -> None:
+    nlp = spacy.blank("en")
+    group: Any = SimpleNamespace(place=Place(0, 2, 0))
+    ranked = ranked_pipeline.RankedPipeline(
+        nlp, lambda: (0.0, {}), None, [], frozen=(), group=group
+    )
+    ranked.is_live = True
+    meter = Meter(nlp)
+    ranked.update([Example.from_dict(nlp.make_doc(text), {}) for text in "ab"], losses={})
+    assert meter._sentences == 2
 
 
 def test_losses_of_other_names_add_up_until_the_loop_resets_them(
