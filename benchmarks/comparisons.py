@@ -183,7 +183,7 @@ def gain_of(pairs: Sequence[tuple[Result, Result]]) -> list[str]:
     gains = [b["best"]["test"] - a["best"]["test"] for a, b in pairs]
     first, second = (sum(units(run)[:, 1:] for run in side) for side in zip(*pairs, strict=True))
     test = approximate_randomization(np.asarray(first), np.asarray(second), f1)
-    p = "–" if test.p_value is None else f"{test.p_value:.3f}"
+    p = "–" if test.p_value is None else f"{test.p_value:.3f}".replace("0.000", "< 0.001")
     return [f"{np.mean(gains):+.2f}".replace("-", "\u2212"), p]
 
 

@@ -238,12 +238,13 @@ def train(
     RETURNS (Dict[str, float]): F1 as computed by conlleval on both sets, in percent. For tags, this
         is the accuracy.
     """
-    done = folder / "scores.json"
-    if done.is_file():
+    done, path = folder / "scores.json", folder / "config.cfg"
+    if done.is_file() and path.read_text(encoding="utf8") == config.to_str():
         before = json.loads(done.read_text(encoding="utf8"))
         if before["settings"] == settings:
             return before["scores"]
-    config.to_disk(folder / "config.cfg")
+    done.unlink(missing_ok=True)
+    config.to_disk(path)
     run_spacy_train(folder)
     scores = {
         part: round(

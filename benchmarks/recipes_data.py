@@ -9,6 +9,7 @@ import spacy
 from spacy.tokens import Doc, DocBin, SpanGroup
 from spacy.vocab import Vocab
 
+from spacy_psa.atomic_files import atomic_folder, atomic_path
 from spacy_psa.cli.convert import convert
 from spacy_psa.cli.vocabulary import make_vectors
 from spacy_psa.corpora.problems import Problems
@@ -89,20 +90,27 @@ def prepare(name: str, corpora: Path, work: Path) -> Path:
     work (Path): The folder for what is converted.
     RETURNS (Path): A folder with train.spacy, dev.spacy and test.spacy.
     """
-    corpus, folder = CORPORA[name], work / name
+    folder = work / name
+    if not folder.exists():
+        # Or a process that is killed would leave a part of it
+        with atomic_folder(folder) as temporary:
+            _convert(CORPORA[name], corpora, temporary)
+    return folder
+
+
+def _convert(corpus: Corpus, corpora: Path, folder: Path) -> None:
     for part in PARTS:
         source, target = getattr(corpus, part), folder / f"{part}.spacy"
-        if source is not None and not target.exists():
+        if source is not None:
             convert(corpora / source, target, form=corpus.form, problems=Problems(lenient=True))
             docs = [unified(doc, corpus) for doc in read(target)]
             if corpus.limit is not None and part != "train":
                 docs = shuffled(docs)[: corpus.limit]
             save(target, docs)
-    if not (folder / "dev.spacy").exists():
+    if corpus.dev is None:
         docs = shuffled(read(folder / "train.spacy"))
         save(folder / "dev.spacy", docs[:1000])
         save(folder / "train.spacy", docs[1000:])
-    return folder
 
 
 def unified(doc: Doc, corpus: Corpus) -> Doc:
@@ -155,7 +163,8 @@ def cased_vectors(source: Path, corpora: Iterable[Path], work: Path) -> Path:
         row = vectors.find(key=strings.add(form.lower()))
         if row != -1 and strings.add(form) not in vectors:
             vectors.add(strings.add(form), row=int(row))
-    nlp.to_disk(cased)
+    with atomic_folder(cased) as temporary:
+        nlp.to_disk(temporary)
     return cased
 
 
@@ -166,7 +175,8 @@ def read(path: Path) -> list[Doc]:
 
 def save(path: Path, docs: Iterable[Doc]) -> None:
     """Write documents to a .spacy file, without user data, which takes long to read."""
-    DocBin(docs=docs).to_disk(path)
+    with atomic_path(path) as temporary:
+        DocBin(docs=docs).to_disk(temporary)
 
 
 def shuffled(docs: list[Doc]) -> list[Doc]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import zlib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import spacy
 import torch
@@ -13,7 +16,15 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from benchmarks.comparisons import COMMAND, COMPARISONS, FIGURE, lengths, units, write_page
+from benchmarks.comparisons import (
+    COMMAND,
+    COMPARISONS,
+    FIGURE,
+    gain_of,
+    lengths,
+    units,
+    write_page,
+)
 from benchmarks.comparisons_variants import Heads, LogDistance
 from benchmarks.recipes_cell import Cell, make, pack_units
 from spacy_psa.layers import PSABias
@@ -66,6 +77,17 @@ def test_the_page_says_what_is_missing(tmp_path: Path) -> None:
     assert f"{total - 4} of {total} trainings are missing" in page
     assert "| `bilstm-crf` | 50.00 ± 0.00 | 2 |  |  | 60 |" in page
     assert "| `psa` | 51.50 ± 0.71 | 2 | +1.50 | 1.000 | 60 |" in page
+
+
+def test_no_probability_is_zero() -> None:
+    right, wrong = (result(Cell("wnut17", 1000, "psa", 0), 0.0, right=r) for r in (True, False))
+    one, two = ({"best": {**r["best"], "units": _repeated(r, 100)}} for r in (wrong, right))
+    assert gain_of([(one, two)]) == ["+0.00", "< 0.001"]
+
+
+def _repeated(run: dict[str, Any], n: int) -> str:
+    packed = np.tile(units(run), (n, 1)).astype("<u2").tobytes()
+    return base64.b64encode(zlib.compress(packed)).decode("ascii")
 
 
 def test_the_page_shows_scores_by_length(tmp_path: Path) -> None:

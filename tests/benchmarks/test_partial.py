@@ -384,6 +384,11 @@ def test_what_is_trained_is_not_trained_again(
     # Results with other settings are not reused
     run_main(monkeypatch, tmp_path, "--only", "all", "--epochs", "1")
     assert trained[4:] == ["all"]
+    # Nor are those of another config of the same name
+    path = tmp_path / "runs" / "all" / "config.cfg"
+    path.write_text(path.read_text(encoding="utf8") + "[other]\n", encoding="utf8")
+    run_main(monkeypatch, tmp_path, "--only", "all", "--epochs", "1")
+    assert trained[5:] == ["all"]
     assert (tmp_path / "out" / "partial.md").is_file()
     assert (tmp_path / "out" / "partial.svg").read_text(encoding="utf8").startswith("<svg")
 

@@ -11,9 +11,18 @@ from typing import Any
 
 import pytest
 
-from benchmarks import recipes, recipes_cell, recipes_figures, recipes_page
+from benchmarks import recipes, recipes_cell, recipes_data, recipes_figures, recipes_page
 from benchmarks.recipes_cell import Cell
-from benchmarks.recipes_data import BROWN, CORPORA, cased_vectors, prepare, read, subset
+from benchmarks.recipes_data import (
+    BROWN,
+    CORPORA,
+    PARTS,
+    Corpus,
+    cased_vectors,
+    prepare,
+    read,
+    subset,
+)
 from benchmarks.recipes_peers import PEERS
 from spacy_psa.figures.style import COLORS
 
@@ -75,6 +84,27 @@ def test_a_smaller_choice_is_part_of_a_larger_one(corpora: Path, tmp_path: Path)
     few, more = ([doc.text for doc in read(subset(folder, size))] for size in (5, 10))
     assert few == more[:5] and len(more) == 10
     assert len(read(subset(folder, None))) > 10
+
+
+def test_a_conversion_that_is_broken_off_is_made_again(
+    corpora: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held_out = Corpus("ents", "iob", FILES[0][1], None, FILES[2][1])
+    monkeypatch.setitem(CORPORA, "wnut17", held_out)
+    original, saved = recipes_data.save, []
+
+    def broken_save(path: Path, docs: Any) -> None:
+        saved.append(path.name)
+        if saved.count("train.spacy") == 2:
+            raise KeyboardInterrupt
+        original(path, docs)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(recipes_data, "save", broken_save)
+        prepare("wnut17", corpora, tmp_path / "work")
+    folder = prepare("wnut17", corpora, tmp_path / "work")
+    train, dev = ({doc.text for doc in read(folder / f"{part}.spacy")} for part in PARTS[:2])
+    assert dev and not train & dev
 
 
 def test_words_are_found_as_they_are_written(corpora: Path, tmp_path: Path) -> None:
