@@ -55,7 +55,8 @@ def write_page(results: Sequence[Result], folder: Path) -> None:
         f"Each figure is of one training on one thread of {' or '.join(machines)}. 'Test' is the "
         "score of the pipeline that was best on the development set, the mean of the seeds, with "
         "their range in parentheses. Seconds are of processor time, without evaluation, until that "
-        "pipeline was there. A star marks trainings that a limit of time ended."
+        "pipeline was there; those of other toolkits are of all of their training. A star marks "
+        "trainings that a limit of time ended."
     )
     images = figures(by_corpus(results))
     shown = [f"![{NAMES[ending]}]({NAME}{ending}.svg)" for ending in images]
