@@ -52,6 +52,8 @@ class CharacterCache:
     ) -> Tensor:
         """Represent words by their characters (words, longest word), reading only those that are
         not in the cache. *Shape:* (words, width)."""
+        if not len(characters):
+            return read(characters, mask)
         # For a few words, NumPy calls take a fraction of the time of PyTorch's
         array, sizes = characters.numpy(), mask.known_lengths
         keys = [row[:size].tobytes() for row, size in zip(array, sizes, strict=True)]

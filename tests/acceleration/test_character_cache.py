@@ -75,6 +75,17 @@ def test_words_come_to_the_same_and_are_read_once():
     assert sum(counts) == len(cache) == 4
 
 
+@pytest.mark.parametrize("is_known", [False, True])
+def test_no_words_have_no_representations(is_known: bool):
+    part = randomized(CharacterBiLSTM(N_CHARACTERS, embedding_width=3, width=4))
+    cache = CharacterCache()
+    none = torch.zeros(0, 3, dtype=torch.long), torch.zeros(0, dtype=torch.long)
+    with torch.no_grad():
+        if is_known:
+            represent(cache, part, *words([1, 2, 3]))
+        assert represent(cache, part, *none).shape == part(*none).shape == (0, 4)
+
+
 def test_words_of_the_same_characters_do_not_displace_others():
     part = randomized(CharacterBiLSTM(N_CHARACTERS, embedding_width=3, width=4))
     cache = CharacterCache()
