@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -169,6 +171,22 @@ def test_tensors_that_do_not_lie_in_a_row(device: torch.device) -> None:
     assert_close(scores, expected, 1e-12)
     for found, other in zip(torch.autograd.grad(scores.sum(), leaves), wanted, strict=True):
         assert_close(found, other, 1e-12)
+
+
+@interpreted
+@pytest.mark.parametrize("strides", [(0, 2**30, 1), (0, 1, 2**30)])
+def test_gradients_are_found_where_32_bits_do_not_reach(
+    strides: tuple[int, int, int], tmp_path: Path
+) -> None:
+    # As in a matrix of 46,341 tokens; here, 3 tokens in a file of which a few bytes are filled
+    leaves = [tensor.float().requires_grad_() for tensor in inputs(1, 3, 3, 2)]
+    numbers = torch.from_file(str(tmp_path / "far"), shared=True, size=2**31 + 3)
+    gradient = numbers.as_strided((1, 3, 3), strides).copy_(normal(1, 3, 3))
+    found = torch.autograd.grad(fused_scores(*leaves), leaves, gradient)
+    (tmp_path / "far").unlink()
+    expected = torch.autograd.grad(naive(*leaves), leaves, gradient.contiguous())
+    for mine, other in zip(found, expected, strict=True):
+        assert_close(mine, other, 1e-5)
 
 
 def test_the_layer_makes_use_of_them(device: torch.device, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,7 +104,9 @@ def gradient_kernel(
         is_other = j < stop
         at = others + (row * n_others + j)[:, None] * width + d[None, :]
         other = tl.load(at, mask=is_other[:, None] & is_number[None, :], other=0.0).to(kind)
-        at = gradient + row * stride_row + i[:, None] * stride_one + j[None, :] * stride_other
+        # A row and a column of a large matrix, in either order: 32 bits are too few
+        at = gradient + row * stride_row
+        at = at + i[:, None].to(tl.int64) * stride_one + j[None, :].to(tl.int64) * stride_other
         g = tl.load(at, mask=is_one[:, None] & is_other[None, :], other=0.0)
         tanh, slope = _tanh_and_slope(one[:, None, :] + other[None, :, :])
         slopes += g[:, :, None] * slope
