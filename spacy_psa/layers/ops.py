@@ -226,6 +226,11 @@ def using(ops: Ops) -> Iterator[None]:
         _chosen.reset(token)
 
 
+def are_chosen() -> bool:
+    """RETURNS (bool): Whether this is within `using`."""
+    return _chosen.get() is not None
+
+
 @contextmanager
 def full_precision(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
     """Turn mixed precision off within the context. Yields tensors, all on the same device, in at

@@ -19,6 +19,7 @@ from spacy_psa.acceleration.cuda.recording import fresh_leaves, leave_recording
 from spacy_psa.errors import Warnings
 from spacy_psa.inference import Potentials
 from spacy_psa.layers import (
+    PLAIN,
     BiLSTM,
     Chain,
     ContextFusion,
@@ -29,6 +30,7 @@ from spacy_psa.layers import (
     PSABias,
     RefiningLayer,
     ResidualNorm,
+    using,
 )
 from spacy_psa.layers.decoders import CRFDecoder
 from spacy_psa.layers.deepatt import DeepAtt
@@ -166,6 +168,22 @@ def test_a_batch_that_is_never_learnt_from_does_not_matter(stand_in: type[StandI
     assert not network.run._is_possible(unused.emissions)
     del unused
     assert network.run._is_possible(normal(1, 1, 1).requires_grad_())
+
+
+def test_operations_that_are_chosen_are_run_instead_of_what_has_been_recorded(
+    stand_in: type[StandIn], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    network, plain = make(cuda_graphs=True), make(cuda_graphs=False)
+    with using(PLAIN):
+        for _ in range(FREQUENT + 1):
+            learn(network, LENGTHS)
+    assert not stand_in.made
+    for _ in range(FREQUENT):
+        learn(network, LENGTHS)
+    assert stand_in.made == 1
+    monkeypatch.delattr(StandIn, "forward")
+    with using(PLAIN):
+        assert_all_close(learn(network, LENGTHS), learn(plain, LENGTHS))
 
 
 def test_parameters_in_another_place_are_recorded_anew(stand_in: type[StandIn]) -> None:

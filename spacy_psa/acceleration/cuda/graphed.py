@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from ...errors import Warnings, warn
+from ...layers.ops import are_chosen
 from ...private_names import is_dispatched, is_watched
 from .recording import Body, Recording, leave_recording
 
@@ -72,8 +73,8 @@ class GraphedBody:
             return False
         if not torch.is_grad_enabled() or torch.is_autocast_enabled("cuda"):
             return False
-        if is_dispatched():
-            return False  # something counts operations, or the like
+        if is_dispatched() or are_chosen():
+            return False  # something counts operations, or the like, or wants others
         if _is_shared():
             self._give_up("several processes share the batches, with which this is not tested")
             return False
