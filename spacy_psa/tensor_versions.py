@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
+from typing import Any
 
 from torch import Tensor, nn
+from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
 
 from .private_names import tensors_of, version_of
 
@@ -38,6 +40,17 @@ def record_change(weight: Tensor) -> None:
     PyTorch would refuse.
     """
     setattr(weight, _CHANGES, getattr(weight, _CHANGES, 0) + 1)
+
+
+def _record_step(optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+    """Record what an optimizer of PyTorch with `fused=True` has changed, which PyTorch does not."""
+    for group in optimizer.param_groups:
+        if group.get("fused"):
+            for weight in group["params"]:
+                record_change(weight)
+
+
+register_optimizer_step_post_hook(_record_step)
 
 
 def weights_of(layers: Iterable[nn.Module]) -> Iterator[Tensor]:

@@ -47,8 +47,14 @@ def by_columns(layer: nn.LSTM, name: str) -> None:
     setattr(layer, name, nn.Parameter(strided.view_as(getattr(layer, name))))
 
 
+def by_fused_optimizer(layer: nn.LSTM, name: str) -> None:
+    weight = getattr(layer, name)
+    weight.grad = torch.ones_like(weight)
+    torch.optim.AdamW([weight], lr=1.0, fused=True).step()
+
+
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("change", [in_place, by_data, by_another, by_columns])
+@pytest.mark.parametrize("change", [in_place, by_data, by_another, by_columns, by_fused_optimizer])
 @pytest.mark.parametrize("make", [tokens, words])
 @torch.no_grad()
 def test_other_weights_and_biases_are_read(
