@@ -49,6 +49,7 @@ def fetch_cli(
     checksum is left as it is.
     """
     to_stdout = is_stdout(path)
+    path = Path("/dev/stdout") if to_stdout else path
     with user_errors(to_stdout=to_stdout):
         if path.is_file() and sha256_of(path) == sha256.lower():
             msg.info(f"{path} already exists")

@@ -1,5 +1,6 @@
 import gzip
 import hashlib
+import os
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
@@ -8,6 +9,7 @@ import pytest
 from spacy_psa.cli.fetch import download, fetch
 from tests.corpora.shared import shared_corpus
 
+from .commands import descriptor
 from .commands import run as run_spacy
 
 TEXT = b"He PRP B-NP\n" * 10_000
@@ -170,3 +172,15 @@ def test_published_corpus_from_a_local_folder(tmp_path):
     source = shared_corpus("conll2000")
     fetch(url, tmp_path / "test.txt", sha256=sha256, local=str(source))
     assert (tmp_path / "test.txt").read_bytes() == (source / "test.txt").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["/dev/stdout", "-"])
+def test_standard_output(tmp_path, monkeypatch, name):
+    (tmp_path / "train.txt").write_bytes(TEXT)
+    (tmp_path / "out").touch()
+    monkeypatch.chdir(tmp_path)
+    arguments = ["x/train.txt", "--sha256", SHA256, "--local", tmp_path, "-o", name]
+    with descriptor(1, tmp_path / "out", os.O_WRONLY):
+        result = run_spacy("psa", "fetch", *arguments)
+    assert result.exit_code == 0 and "Wrote" in result.stderr
+    assert (tmp_path / "out").read_bytes() == TEXT and not os.path.exists("-")
