@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import Errors
-from ._assembly import BEST, PAPER, assemble, assemble_roles, small_roles
+from ._assembly import BEST, PAPER, assemble, assemble_roles, check_recipe, small_roles
 from ._names import LABELS_OF_TOKENS, ROLES
 from ._outputs import shell_line
 from ._schedule import epoch_settings, size_settings, training_docs
@@ -55,6 +55,7 @@ def make_config(
     from spacy.util import set_dot_to_object
 
     device = "gpu" if gpu else "cpu"
+    check_recipe(recipe)
     if inputs.transformer is not None:
         if target == ROLES and recipe == BEST and system in names(ROLES):
             system = small_roles(system)

@@ -1,5 +1,6 @@
 """The names of targets and systems in all commands, and the earlier ones, which still work."""
 
+import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 
@@ -44,7 +45,7 @@ def choose_targets(targets: Sequence[str], task: str | None) -> str:
 def check_target(name: str) -> str:
     """Check a target (`spans:KEY` is one, too), and say what an earlier word is called now."""
     target = current_target(name)
-    if target not in TARGETS and not target.startswith("spans:"):
+    if target not in TARGETS and not re.fullmatch("spans:.+", target):
         raise ValueError(unknown("target", name, TARGETS))
     return target
 

@@ -9,7 +9,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from ..errors import Errors
-from ._assembly import assemble, assemble_roles
+from ._assembly import BEST, assemble, assemble_roles, small_roles
 from ._marked import mark_predicates
 from ._names import ROLES, unknown
 from ._templates import Template, read_template
@@ -66,8 +66,9 @@ def assemble_shared(
     taggers = [_of_target(system, t, name, device, options) for name, t in components.items()]
     weights = [part.config["training"]["score_weights"] for part in taggers]
     template = reduce(Template.merge, taggers)
-    if SRL not in components and (inputs.encoder or inputs.transformer):
-        template = replace(template, about=_about_network(template.about, system, inputs.encoder))
+    if inputs.encoder is not None or inputs.transformer is not None:
+        about = _about_network(template.about, system, inputs.encoder, roles=SRL in components)
+        template = replace(template, about=about)
     upstream, kind = "tok2vec", "shared" if len(components) > 1 else ""
     if kind and inputs.transformer is None:
         template = template.merge(_shared_embedding(template, next(iter(components))))
@@ -75,9 +76,13 @@ def assemble_shared(
         upstream, kind = "transformer", "frozen" if inputs.freeze else "tuned"
         template = _with_training(template, roles=SRL in components)
     is_marked = SRL in components and inputs.marks_predicates
-    parts = [
-        _encoder(inputs.encoder, name) for name in components if inputs.encoder and not is_marked
-    ]
+    parts: list[Template] = []
+    if inputs.encoder is not None and not is_marked:
+        places = tuple(f"components.{name}.model.encoder" for name in components)
+        # They are about the encoder that is replaced
+        kept = {at: text for at, text in template.comments.items() if not at[0].startswith(places)}
+        template = replace(template, comments=kept)
+        parts = [_encoder(inputs.encoder, name, options["recipe"]) for name in components]
     if kind:
         parts += [_renamed(read_template("inputs", kind), name) for name in components]
     if inputs.raw:
@@ -143,14 +148,19 @@ def _of_target(
     return replace(template, about=[line for line in template.about if "chunks" not in line])
 
 
-def _about_network(about: Sequence[str], system: str, encoder: str | None) -> list[str]:
+def _about_network(
+    about: Sequence[str], system: str, encoder: str | None, *, roles: bool
+) -> list[str]:
     """Describe a system by what is left of it, instead of its words, characters and encoder."""
     parts = f"encoder and decoder of {system}"
     if encoder == "none":
         parts = f"decoder of {system}, without an encoder"
     elif encoder is not None:
         parts = f"encoder of {ENCODERS.get(encoder)} and the decoder of {system}"
-    described = read_template("systems", system).about
+    if not roles:
+        described = read_template("systems", system).about
+    else:
+        described = [read_template(ROLES, name).about[0] for name in (system, small_roles(system))]
     return [f"The {parts}.", *(part for part in about if part not in described)]
 
 
@@ -174,8 +184,8 @@ def _with_training(template: Template, *, roles: bool) -> Template:
     return reduce(Template.merge, (read_template("inputs", name) for name in wanted), template)
 
 
-def _encoder(encoder: str, name: str) -> Template:
-    """The template of an encoder of its own."""
+def _encoder(encoder: str, name: str, recipe: str) -> Template:
+    """The template of an encoder of its own, with the settings of a recipe."""
     if encoder not in ENCODERS:
         raise ValueError(unknown("encoder", encoder, list(ENCODERS)))
     system = ENCODERS[encoder]
@@ -183,7 +193,10 @@ def _encoder(encoder: str, name: str) -> Template:
         if name == SRL:
             raise ValueError(Errors.P199)
         return Template(_config({"components": {name: {"model": {"encoder": None}}}}), {}, [])
-    template = _renamed(read_template("systems", system), name)
+    template = read_template("systems", system)
+    if recipe == BEST:
+        template = template.merge(read_template(BEST, system))
+    template = _renamed(template, name)
     model = {"encoder": template.config["components"][name]["model"]["encoder"]}
     return Template(_config({"components": {name: {"model": model}}}), template.comments, [])
 

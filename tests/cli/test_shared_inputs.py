@@ -21,6 +21,7 @@ from spacy.vocab import Vocab
 from thinc.api import Adam, Config
 
 from spacy_psa.cli import _transformers
+from spacy_psa.cli._assembly import RECIPES
 from spacy_psa.cli._configs import make_config
 from spacy_psa.cli._shared_inputs import MAX_DROPOUT, Inputs
 from spacy_psa.cli._templates import names
@@ -226,6 +227,22 @@ def test_an_encoder_without_a_transformer() -> None:
     assert config["components"]["psa_tagger"]["model"]["tok2vec"]["characters"] is not None
 
 
+@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize(("system", "encoder"), [("bilstm-crf", "bilstm"), ("psa", "psa")])
+def test_an_encoder_has_the_settings_of_the_recipe(system: str, encoder: str, recipe: str) -> None:
+    own = config_of(system, "ents", recipe=recipe)
+    assert config_of(system, "ents", recipe=recipe, encoder=encoder) == own
+
+
+def test_comments_are_about_the_encoder_that_was_chosen() -> None:
+    inputs = Inputs(encoder="bilstm")
+    text = make_config("deepatt", "roles", name="x.cfg", recipe="paper", inputs=inputs)
+    assert "# The encoder of bilstm-crf and the decoder of deepatt." in text
+    assert "10 layers" not in text and "'Learning' of the paper" in text
+    (dropout,) = re.findall(r"(.*)\ninput_dropout", text)
+    assert dropout == "depth = 1"
+
+
 @pytest.mark.parametrize("freeze", [False, True])
 def test_learns_what_it_is_told_to(bert: Path, freeze: bool) -> None:
     config = config_of("psa", "ents", bert, encoder="none", freeze=freeze)
@@ -404,8 +421,11 @@ def test_the_comments_on_roles_are_about_what_is_there(bert: Path) -> None:
         (["--target", "tag roles"], "P189.*tag"),
         (["--target", "ents spans:ents"], "P167.*'ents spans:ents'.*there are psa_ents"),
         (["--target", "spans:a.b spans:a/b"], "P167.*there are psa_a_b"),
+        (["--target", "spans:"], "P190.*--target spans:.*'spans'"),
         (["--target", "pos spns"], "P190.*spns.*'spans'"),
         (["--target", "ents", "--encoder", "lstm"], "P190.*--encoder lstm.*'bilstm'"),
+        (["--target", "ents", "--encoder", ""], "P190.*--encoder"),
+        (["--target", "ents", "--transformer", "{bert}", "--recipe", "bset"], "P190.*'best'"),
         (["--target", "ents", "--freeze"], "P200.*--transformer"),
         (["--target", "ents", "--transformer", "{bert}", "--vectors", "v"], "P198.*--vectors"),
         (
