@@ -146,6 +146,12 @@ def read_fields(path: Path) -> dict[str, Any]:
     if unknown:
         problem = f"it has {', '.join(unknown)}; it may have {', '.join(FIELDS)}"
         raise ValueError(Errors.P519.format(path=path, problem=problem))
+    for key, value in fields.items():
+        # spaCy would not load a pipeline without a name, nor package one without a version
+        kind, what = (list, "a list") if key == "sources" else (str, "text")
+        if not isinstance(value, kind) or (key in ("name", "version") and not value):
+            problem = f"{key} is {srsly.json_dumps(value)}; give {what}, or leave it out"
+            raise ValueError(Errors.P519.format(path=path, problem=problem))
     return fields
 
 

@@ -74,7 +74,15 @@ def test_the_card_can_be_written_again(model: Path, corpus: SmallCorpus) -> None
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("{", "P519"), ("[]", "it is no JSON object"), ('{"licence": "CC0"}', "it has licence")],
+    [
+        ("{", "P519"),
+        ("[]", "it is no JSON object"),
+        ('{"licence": "CC0"}', "it has licence"),
+        ('{"name": null}', "name is null; give text"),
+        ('{"name": ""}', 'name is ""; give text'),
+        ('{"version": 3}', "version is 3; give text"),
+        ('{"sources": "the sample"}', 'sources is "the sample"; give a list'),
+    ],
 )
 def test_a_description_that_is_none(
     tmp_path: Path, model: Path, corpus: SmallCorpus, text: str, message: str
