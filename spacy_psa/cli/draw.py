@@ -49,7 +49,7 @@ def draw(config_path: Path, output_path: Path, *, component: str | None = None) 
     if not path.is_file():
         raise ValueError(Errors.P109.format(path=path))
     try:
-        config = Config().from_disk(path, interpolate=False)
+        config = Config().from_disk(path)
     except ValueError as err:
         raise ValueError(Errors.P251.format(path=path, problem=err)) from err
     # In pipeline order, since some releases of spaCy sort the sections of a config
@@ -76,12 +76,9 @@ def check_component(config: "Config", name: str, path: Path) -> None:
     language plays no part, and may need another package."""
     from spacy.util import load_model_from_config
 
+    block = config["components"][name]
+    alone = {"nlp": {"lang": "xx", "pipeline": [name]}, "components": {name: block}}
     with config_errors(path):
-        try:
-            block = config.interpolate()["components"][name]
-        except ValueError as err:
-            raise ValueError(Errors.P251.format(path=path, problem=err)) from err
-        alone = {"nlp": {"lang": "xx", "pipeline": [name]}, "components": {name: block}}
         load_model_from_config(alone, auto_fill=True)
 
 

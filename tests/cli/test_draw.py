@@ -47,6 +47,18 @@ def test_broken_config_is_an_error(tmp_path: Path):
         draw(tmp_path / "broken.cfg", tmp_path / "m.svg")
 
 
+def test_a_model_may_be_that_of_another_component(tmp_path: Path):
+    config = Config().from_disk(CONFIGS / "psa-ents.cfg", interpolate=False)
+    config["components"]["other"] = {
+        "factory": "psa_tagger",
+        "model": config["components"]["psa_tagger"]["model"],
+    }
+    config["components"]["psa_tagger"]["model"] = "${components.other.model}"
+    config.to_disk(tmp_path / "a.cfg")
+    draw(tmp_path / "a.cfg", tmp_path / "m.svg", component="psa_tagger")
+    assert "spacy_psa.PSAEncoder.v1" in (tmp_path / "m.svg").read_text()
+
+
 @pytest.mark.parametrize(
     ("place", "said"),
     [
