@@ -5,6 +5,7 @@ import json
 import tempfile
 import zipfile
 import zlib
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -23,7 +24,7 @@ from ._config_errors import config_errors
 from ._options import WITH_OVERRIDES, FolderOption, LangOption, TrainingCodeOption
 from ._outputs import check_pipeline_folder
 from ._training_files import check_readers, check_vectors_folder
-from ._util import DATA, UNSET, atomic_path, one_output, psa_cli, user_errors
+from ._util import DATA, UNSET, atomic_path, check_writable, one_output, psa_cli, user_errors
 
 FILE = "vocabulary.json"
 
@@ -71,6 +72,7 @@ def write_vocabulary(
     from ..pipeline.components import Component
     from ..private_names import show_validation_error
 
+    check_writable(output_path / FILE, is_file=True)
     with show_validation_error(config_path, hint_fill=False), config_errors(config_path):
         config = load_config(config_path, overrides=overrides, interpolate=False)
         # spaCy makes all readers of a section, if only one is wanted, too
@@ -223,6 +225,10 @@ def _check_text(path: Path, name: Path | None = None) -> None:
             reason = "it is empty or begins with blank lines"
             raise ValueError(Errors.P176.format(path=name, reason=reason))
         unpacked = len(start) + sum(map(len, blocks))
+    if start.startswith(BOM_UTF8):
+        # spaCy would make it a part of the first word, or read no header
+        reason = "it begins with a byte order mark: save it as UTF-8 without one"
+        raise ValueError(Errors.P176.format(path=name, reason=reason))
     if b"\x00" in start:
         raise ValueError(Errors.P176.format(path=name, reason="it is a binary file"))
     header = start.split(b"\n", 1)[0].split()

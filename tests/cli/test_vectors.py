@@ -159,6 +159,14 @@ def test_empty_file_is_said_to_be_empty(tmp_path, name):
         make_vectors(path, str(tmp_path / "en"))
 
 
+@pytest.mark.parametrize("header", ["2 3\n", ""])
+def test_a_byte_order_mark_is_an_error(tmp_path, header):
+    path = tmp_path / "vectors.txt"
+    path.write_text(f"{header}the 1 2 3\ncat 4 5 6\n", encoding="utf-8-sig")
+    with pytest.raises(ValueError, match=r"P176.*vectors\.txt.*byte order mark.*UTF-8 without one"):
+        make_vectors(path, str(tmp_path / "vectors"))
+
+
 def test_unknown_language_is_an_error(source, tmp_path):
     result = run(source, tmp_path / "xyz", "--lang", "xyz")
     assert result.exit_code == 1 and "[P193]" in result.output and "'xyz'" in result.output

@@ -123,3 +123,11 @@ def test_a_corpus_without_tokens_is_refused(tmp_path: Path, config: Path) -> Non
     assert result.exit_code == 1
     assert "[P436]" in result.output
     assert not (tmp_path / "labels").exists()
+
+
+def test_the_folder_is_checked_before_the_corpus_is_read(tmp_path: Path, config: Path) -> None:
+    (tmp_path / "labels").write_text("")
+    for name in ("train", "dev"):
+        (tmp_path / f"{name}.spacy").write_text("")
+    message = failure("psa", "vocabulary", config, "-o", tmp_path / "labels")
+    assert "P412" in message and "labels" in message
