@@ -1118,9 +1118,9 @@ class Errors(metaclass=_Coded):
 
     # What a training reads (P470-P479)
     P470 = (
-        "There are no vectors '{name}': it is neither a folder nor an installed package. Check "
-        "--vectors or [initialize] vectors (--paths.vectors), or create the folder, e.g. with "
-        "`python -m spacy psa vectors`."
+        "There are no vectors '{name}': it is neither the folder of a pipeline nor an installed "
+        "package. Check --vectors or [initialize] vectors (--paths.vectors), or create the folder, "
+        "e.g. with `python -m spacy psa vectors`."
     )
     P471 = (
         "There is no {ending} file at '{path}', so nothing would be read. Give one, or a folder of "

@@ -162,11 +162,13 @@ def vectors_width(name: str) -> int | None:
 def check_vectors_folder(name: str | None, lang: str | None) -> None:
     """Check that there are vectors of a name, and that spaCy loads them for a language."""
     import srsly
+    from spacy.util import is_package
 
     if not name:
         return
     folder = _vectors_folder(name)
-    if not folder.is_dir():
+    # That of a package has it in a folder below
+    if not is_package(name) and not (folder / "config.cfg").is_file():
         raise ValueError(Errors.P470.format(name=name))
     meta = folder / "meta.json"
     found = srsly.read_json(meta).get("lang") if meta.is_file() else None

@@ -139,6 +139,15 @@ def test_vectors_that_are_a_file(tmp_path: Path, tiny_config: Path, corpus: Smal
     assert "[P470] There are no vectors" in message
 
 
+def test_vectors_in_another_folder(tmp_path: Path, tiny_config: Path, corpus: SmallCorpus) -> None:
+    (tmp_path / "vectors").mkdir()
+    (tmp_path / "vectors" / "vectors.txt").write_text("a 1 2\n", encoding="utf8")
+    arguments = (*corpus.paths, "--paths.vectors", tmp_path / "vectors")
+    message = fail(tiny_config, tmp_path / "out", *arguments)
+    assert "[P470] There are no vectors" in message
+    assert not (tmp_path / "out").exists()
+
+
 def test_vectors_that_are_missing(tmp_path: Path, tiny_config: Path, corpus: SmallCorpus) -> None:
     arguments = (*corpus.paths, "--paths.vectors", "vectors/none")
     message = fail(tiny_config, tmp_path / "out", *arguments)
