@@ -32,8 +32,10 @@ from .learner import Learner
 from .monitors import DivergenceMonitor, StagnationMonitor
 from .settings import check_saved
 
-# The file name or key under which the settings of a component are saved
+# The files or keys in which the settings and the model are saved, and what its checksum's name adds
 CFG = "cfg"
+MODEL = "model"
+SUFFIX = ".sha256"
 Pipe = TypeVar("Pipe", bound=TrainablePipe)
 # Not an attribute of the component, which can be pickled
 _pipelines: WeakKeyDictionary[TrainablePipe, ReferenceType[Language]] = WeakKeyDictionary()
@@ -84,14 +86,14 @@ class Storage:
             TrainablePipe.to_disk(self.pipe, temporary, exclude=[*exclude, CFG])
             if CFG not in exclude:
                 (temporary / CFG).write_text(self._dumped(), encoding="utf8")
-        self.learner.monitor.is_saved |= "model" not in exclude
+        self.learner.monitor.is_saved |= MODEL not in exclude
 
     def _check_saving(self, exclude: Iterable[str]) -> None:
         if CFG not in exclude:
             for setting in self.pipe.cfg.keys() - self._known:
                 raise ValueError(Errors.P425.format(name=self.pipe.name, setting=setting))
             self.pipe.check_cfg()
-        if "model" not in exclude:
+        if MODEL not in exclude:
             self.learner.monitor.check_saving(self.pipe.name, self.pipe.model)
 
     def _dumped(self) -> str:
@@ -110,14 +112,14 @@ class Storage:
         """
         before = deepcopy(self.pipe.cfg)
         with restored_on_error(self.pipe, "bytes"):
-            if "model" not in exclude:
+            if MODEL not in exclude:
                 check_bytes(bytes_data)
             entries = unpack(bytes_data)
-            weights, own = entries.pop("model", None), entries.pop(CFG, None)
+            weights, own = entries.pop(MODEL, None), entries.pop(CFG, None)
             if own is not None and CFG not in exclude:
                 self._take_settings(own)
             # Not by spaCy: each part of the model is checked before thinc accepts it
-            if weights is not None and "model" not in exclude:
+            if weights is not None and MODEL not in exclude:
                 read_model(self.pipe.model, weights)
             self.pipe.check_loaded(before)
             # Last, since the vocabulary is not restored
@@ -137,7 +139,7 @@ class Storage:
         path, before = Path(path), deepcopy(self.pipe.cfg)
         with restored_on_error(self.pipe, path):
             check_files(path)
-            if "model" not in exclude:
+            if MODEL not in exclude:
                 check_folder(path)
             own = path / CFG
             if CFG not in exclude and own.exists():
@@ -145,11 +147,11 @@ class Storage:
                 self._take_settings(own.read_text(encoding="utf8"))
                 for setting in overridden_settings(self.pipe, path, given):
                     self._override(setting, given[setting])
-            if "model" not in exclude:
-                read_model(self.pipe.model, (path / "model").read_bytes())
+            if MODEL not in exclude:
+                read_model(self.pipe.model, (path / MODEL).read_bytes())
             self.pipe.check_loaded(before)
             # Last, as in `from_bytes`
-            TrainablePipe.from_disk(self.pipe, path, exclude=[*exclude, CFG, "model"])
+            TrainablePipe.from_disk(self.pipe, path, exclude=[*exclude, CFG, MODEL])
         self._forget_training()
         return self.pipe
 
@@ -226,10 +228,6 @@ def overridden_settings(pipe: TrainablePipe, path: Path, given: Mapping[str, Any
     return [name for name in differ if name not in saved or loaded[name] != saved[name]]
 
 
-MODEL = "model"
-SUFFIX = ".sha256"
-
-
 def add_checksum(data: bytes, others: Mapping[str, Any]) -> bytes:
     """Add the model's checksum, if there is a model, to a component's bytes."""
     entries = {**others, **srsly.msgpack_loads(data)}
@@ -243,7 +241,7 @@ def check_bytes(data: bytes) -> None:
     entries = srsly.msgpack_loads(data)
     if isinstance(entries, dict) and MODEL in entries and MODEL + SUFFIX in entries:
         found = hashlib.sha256(entries[MODEL]).hexdigest()
-        _compare(MODEL, found, entries[MODEL + SUFFIX])
+        _compare(found, entries[MODEL + SUFFIX])
 
 
 @contextmanager
@@ -276,9 +274,9 @@ def check_folder(folder: Path) -> None:
         lines = checksum.read_text(encoding="utf8", errors="replace").splitlines() or [""]
         expected = [line.partition(" ")[0].strip() for line in lines]
         # The second one is the previous model's, if the process was killed while saving
-        _compare(MODEL, found, found if found in expected[:2] else expected[0])
+        _compare(found, found if found in expected[:2] else expected[0])
 
 
-def _compare(name: str, found: str, expected: str) -> None:
+def _compare(found: str, expected: str) -> None:
     if found != expected:
-        raise ValueError(Errors.P314.format(name=name, found=found[:12], expected=expected[:12]))
+        raise ValueError(Errors.P314.format(name=MODEL, found=found[:12], expected=expected[:12]))
