@@ -1472,6 +1472,11 @@ def suggestion(name: str, options: Iterable[str], cutoff: float = 0.6) -> str:
     return f" Did you mean '{by_case[nearest[0]]}'?" if nearest else ""
 
 
+def reason_of(error: Exception) -> str:
+    """What an error says, to be part of another message: its first line, without a full stop."""
+    return str(error).partition("\n")[0].rstrip(".")
+
+
 def check_choice(what: str, name: Any, options: Iterable[str]) -> None:
     """Check that a name is one of the options, for what messages call `what`."""
     options = list(options)

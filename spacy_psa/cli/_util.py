@@ -20,7 +20,7 @@ import typer
 from typer.core import TyperGroup
 
 from ..atomic_files import atomic_path, check_writable, descriptor
-from ..errors import Errors
+from ..errors import Errors, reason_of
 from ..output_errors import PrintedError, output_errors
 from ..printable import printable
 from ..terminal import msg, plain_warnings
@@ -218,5 +218,4 @@ def gpu_errors(gpu_id: int) -> Iterator[None]:
         yield
     except (ValueError, RuntimeError, AssertionError) as error:
         # PyTorch adds hints for developers on further lines
-        reason = str(error).partition("\n")[0].rstrip(".")
-        raise ValueError(Errors.P453.format(gpu_id=gpu_id, reason=reason)) from error
+        raise ValueError(Errors.P453.format(gpu_id=gpu_id, reason=reason_of(error))) from error

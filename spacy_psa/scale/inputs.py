@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ..disk import walk
-from ..errors import Errors
+from ..errors import Errors, reason_of
 from ..printable import replace_undecoded
 from .bulk import require
 
@@ -83,8 +83,7 @@ def find_sources(inputs: Iterable[str]) -> tuple[list[Source], list[str]]:
         try:
             files, is_list = (_remote if "://" in given else _local)(given)
         except read_errors() as error:
-            reason = str(error).partition("\n")[0].rstrip(".")
-            raise ValueError(Errors.P502.format(path=given, reason=reason)) from error
+            raise ValueError(Errors.P502.format(path=given, reason=reason_of(error))) from error
         known = 0
         for name, path, root, size in files:
             kind, compression = _kind_of(name)

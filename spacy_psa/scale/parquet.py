@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ..errors import Errors
+from ..errors import Errors, reason_of
 from .annotating import Annotator, Pairs, others_of
 from .blocks import Part
 from .inputs import Source, read_errors
@@ -29,8 +29,7 @@ def check_parquet(source: Source, column: str, reserved: Iterable[str]) -> Any:
             file = pq.ParquetFile(opened)
             metadata, schema = file.metadata, file.schema_arrow
     except read_errors() as error:
-        reason = str(error).partition("\n")[0].rstrip(".")
-        raise ValueError(Errors.P504.format(path=source.name, reason=reason)) from error
+        raise ValueError(Errors.P504.format(path=source.name, reason=reason_of(error))) from error
     check_columns(schema, column, reserved, source.name)
     return metadata
 

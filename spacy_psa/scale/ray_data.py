@@ -17,7 +17,7 @@ from typing import Any
 import ray
 from ray.data import ActorPoolStrategy, DataContext
 
-from ..errors import Errors
+from ..errors import Errors, reason_of
 from .annotating import N_DOCS, Annotator
 from .blocks import Block
 from .in_memory import annotate_table
@@ -72,7 +72,7 @@ def connected(address: str | None) -> Iterator[None]:
         # "local": never a cluster that a variable of the environment names
         ray.init(address=address or "local", **quiet)
     except Exception as error:  # what Ray raises itself if a process of it starts too slowly
-        reason = str(error).partition("\n")[0].rstrip(".")
+        reason = reason_of(error)
         if address is None:
             raise ValueError(Errors.P529.format(reason=reason)) from error
         raise ValueError(Errors.P513.format(address=address, reason=reason)) from error

@@ -14,7 +14,7 @@ from spacy.vocab import Vocab
 
 from ..corpora.offset_tasks import unique_keys
 from ..corpora.unpacking import check_zlib
-from ..errors import Errors
+from ..errors import Errors, reason_of
 from ..messages import garbage_collection
 from .blocks import Block, Part
 from .inputs import read_errors
@@ -108,7 +108,7 @@ def _guarded(part: Part, items: Iterator[Any]) -> Iterator[Any]:
         yield from items
     except read_errors() as error:
         source = part.source
-        reason = str(error).partition("\n")[0].rstrip(".")
+        reason = reason_of(error)
         if source.root:
             raise ValueError(Errors.P502.format(path=source.name, reason=reason)) from error
         failure = Failure(

@@ -13,7 +13,7 @@ from pathlib import Path
 import spacy
 from spacy.language import Language
 
-from ..errors import Errors
+from ..errors import Errors, reason_of
 from .annotating import Annotator
 from .blocks import Block
 from .reading import Failure, read_block
@@ -59,8 +59,7 @@ def use_gpu(gpu_id: int) -> None:
         try:
             spacy.require_gpu(gpu_id)
         except Exception as error:
-            reason = str(error).partition("\n")[0].rstrip(".")
-            raise ValueError(Errors.P453.format(gpu_id=gpu_id, reason=reason)) from error
+            raise ValueError(Errors.P453.format(gpu_id=gpu_id, reason=reason_of(error))) from error
 
 
 def keep_few_kernels() -> None:
@@ -86,8 +85,7 @@ def load_annotator(job: Job) -> Annotator:
         nlp = load_pipeline(job.model, job.settings.code)
         annotator = Annotator.of(nlp, job.settings.batch_size)
     except Exception as error:
-        reason = str(error).partition("\n")[0].rstrip(".")
-        raise ValueError(Errors.P514.format(path=job.model, reason=reason)) from error
+        raise ValueError(Errors.P514.format(path=job.model, reason=reason_of(error))) from error
     if annotator.checksum != job.checksum:
         reason = "it has other contents there"
         raise ValueError(Errors.P514.format(path=job.model, reason=reason))
