@@ -28,6 +28,11 @@ def one_line(text: str) -> str:
     return " ".join(printable(text).split()) or "\u2423"
 
 
+def shortened(text: str, most: int) -> str:
+    """Leave out the end of a text of more than `most` characters."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
 def replace_undecoded(text: str) -> str:
     """Replace what cannot be written in UTF-8."""
     return UNDECODED.sub("\ufffd", text)

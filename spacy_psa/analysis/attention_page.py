@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ..figures.pages import render
 from ..figures.tables import Table
+from ..printable import shortened
 from .attention import Insight, Passage
 from .attention_figures import Figure, gates, model_figures, passage_figures
 
@@ -24,9 +25,7 @@ def attention_page(insight: Insight, title: str) -> str:
         for name, words, figures in _sections(insight)
     ]
     intro = f"{_extent(insight)} {HELP}"
-    text = insight.text
-    if len(text) > LONGEST:
-        text = text[: LONGEST - 1] + "…"
+    text = shortened(insight.text, LONGEST)
     return render("attention.html.jinja", title, text=text, intro=intro, parts=parts)
 
 

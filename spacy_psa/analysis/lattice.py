@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..figures import svg
 from ..figures.style import GRAY, LIGHT, shade, shorten
 from ..figures.tables import Table
-from ..printable import escape, one_line
+from ..printable import escape, one_line, shortened
 
 if TYPE_CHECKING:
     from ..inference import LinearChain
@@ -143,9 +143,7 @@ def draw_lattice(lattice: Lattice, title: str = "", *, least: float = LEAST) -> 
         width = max(width, right + MARGIN)
     width = math.ceil(width)
     bold = 'font-weight="bold" font-size="14" unicode-bidi="plaintext"'  # or from right to left
-    heading = one_line(title)
-    room = int((width - 2 * MARGIN) / BOLD_CHARACTER)
-    heading = heading if len(heading) <= room else heading[: room - 1] + "…"
+    heading = shortened(one_line(title), int((width - 2 * MARGIN) / BOLD_CHARACTER))
     parts += [svg.text(width / 2, 22, heading, "middle", bold)] if title else []
     parts.append(svg.text(width / 2, 42, summary(lattice), "middle", f'fill="{GRAY}"'))
     drawn, height = _legend(left - RADIUS, y + 26)

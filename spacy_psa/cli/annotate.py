@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import Errors, check_choice
-from ..printable import replace_undecoded
+from ..printable import replace_undecoded, shortened
 from ..terminal import msg, show, text_table
 from ._options import CodeOption, ComponentOption, GpuOption, ModelArgument
 from ._outputs import check_files
@@ -195,7 +195,7 @@ def tag_cli(
         nlp = load_pipeline(model)
         n_predicates = 0
         for doc in nlp.pipe(lines):
-            msg.divider(doc.text if len(doc.text) <= 70 else doc.text[:69] + "…")
+            msg.divider(shortened(doc.text, 70))
             show(format_doc(doc))
             n_predicates += len(doc.spans.get(FRAMES_KEY, ()))
         if not n_predicates and "psa_srl" in nlp.pipe_factories.values():

@@ -13,6 +13,7 @@ from pathlib import Path
 from spacy.parts_of_speech import IDS as UPOS_IDS
 
 from ..errors import Errors
+from ..printable import shortened
 from .column_spans import SpanColumn
 from .columns import MAX_SENTENCE_TOKENS, Row
 from .conllu_columns import UNKNOWN, Columns, find_columns, misc_tag, read_header
@@ -171,7 +172,7 @@ class _Block:
     def _add_word(self, number: int, columns: list[str]) -> None:
         identifier, form, lemma, upos, xpos, feats = columns[:6]
         if _number(identifier) != len(self.words) + 1:
-            problem = f"the word has the ID {_shortened(identifier)}"
+            problem = f"the word has the ID {shortened(identifier, 60)}"
             self._report(number, problem, f"ID {len(self.words) + 1}")
         if upos != UNKNOWN and upos not in UPOS_IDS:
             expected = "one of the universal parts of speech, in capitals, or _"
@@ -209,7 +210,7 @@ class _Block:
         if _number(start) != first or _number(end) < first or self.range_end >= first:
             self._report(
                 number,
-                f"the multiword token '{columns[1]}' has the IDs {_shortened(columns[0])}",
+                f"the multiword token '{columns[1]}' has the IDs {shortened(columns[0], 60)}",
                 f"a range that begins with the next word, {first}, and overlaps no other one",
             )
             self.spaces_known = False
@@ -265,10 +266,6 @@ def _are_features(feats: str) -> bool:
 def _number(digits: str) -> int:
     """A number in an ID; 0, which no word has, if Python might refuse to read that many digits."""
     return int(digits) if len(digits) <= _MAX_DIGITS else 0
-
-
-def _shortened(identifier: str) -> str:
-    return identifier if len(identifier) <= 60 else identifier[:59] + "…"
 
 
 def _space_after(misc: str) -> bool:

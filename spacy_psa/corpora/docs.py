@@ -13,6 +13,7 @@ from ..annotation.propositions import Frame, get_frames, has_frames
 from ..annotation.schemes import Span
 from ..annotation.targets import DOCUMENT_KEY, SPEAKERS_KEY
 from ..errors import Errors
+from ..printable import shortened
 from .docbins import (
     CHUNKS_KEY,
     Encoder,
@@ -166,8 +167,7 @@ def _check_ends(sentence: Sentence) -> None:
     for start, end, label in (*(sentence.ents or ()), *(sentence.chunks or ()), *arguments):
         if start < 0 or end > n_words:
             problem = f"the span {label} ({start}-{end}) crosses a sentence boundary"
-            text = " ".join(sentence.words)
-            text = text if len(text) <= 60 else text[:59] + "…"
+            text = shortened(" ".join(sentence.words), 60)
             raise ValueError(
                 Errors.P165.format(
                     index=sentence.line, text=text, form="sentences", problem=problem

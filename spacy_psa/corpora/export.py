@@ -13,6 +13,7 @@ from itertools import pairwise
 from ..annotation.propositions import Frame
 from ..annotation.schemes import Span, get_scheme
 from ..errors import Errors, check_choice
+from ..printable import shortened
 from .brackets import write_brackets
 from .conll2012 import NOT_GIVEN, PART_SEPARATOR, UNKNOWN
 from .sentence import Sentence
@@ -235,8 +236,7 @@ def _check_boundary(sentence: Sentence, form: str) -> None:
 
 def _failing(sentence: Sentence, form: str) -> Callable[[str], ValueError]:
     def fail(problem: str) -> ValueError:
-        text = " ".join(sentence.words)
-        text = text if len(text) <= 60 else text[:59] + "…"
+        text = shortened(" ".join(sentence.words), 60)
         return ValueError(
             Errors.P165.format(index=sentence.line, text=text, form=form, problem=problem)
         )

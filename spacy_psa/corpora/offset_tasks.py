@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import Errors
+from ..printable import shortened
 from .lines import open_binary, read_lines
 from .problems import Problems
 
@@ -45,7 +46,9 @@ def read_records(path: Path) -> Iterator[tuple[int, Record]]:
         if isinstance(record, list) and list(map(type, record)) == [str, dict]:
             record = {**record[1], "text": record[0]}
         if not isinstance(record, dict):
-            raise malformed(path, number, f"this is not an object, but {_shortened(record)}")
+            raise malformed(
+                path, number, f"this is not an object, but {shortened(json.dumps(record), 40)}"
+            )
         try:
             json.dumps(record, ensure_ascii=False, allow_nan=False).encode("utf8")
         except UnicodeEncodeError as err:
@@ -112,11 +115,6 @@ def _list_items(path: Path) -> Iterator[tuple[int, Any]]:
 def _skip(text: str, at: int) -> int:
     found = _SPACE.match(text, at)
     return found.end() if found else at
-
-
-def _shortened(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 40 else text[:39] + "…"
 
 
 # Doccano's names for the spans, the newest last.
