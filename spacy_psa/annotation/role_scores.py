@@ -161,30 +161,25 @@ class SRLResult:
 
     def _add_proposition(self, gold: list[Argument], predicted: list[Argument]) -> None:
         self.propositions += 1
-        right = set(gold) & set(predicted)
-        n_errors = 0
-        for arguments, name in (
-            (right, "correct"),
-            (set(predicted) - right, "excess"),
-            (set(gold) - right, "missed"),
-        ):
-            for argument in arguments:
-                self._count(argument.role, name)
-                n_errors += name != "correct" and argument.role not in EXCLUDED
-        self.perfect += not n_errors
+        for argument in set(gold) & set(predicted):
+            self._count(argument.role, RoleCounts(correct=1))
+        for argument in set(predicted) - set(gold):
+            self._count(argument.role, RoleCounts(excess=1))
+        for argument in set(gold) - set(predicted):
+            self._count(argument.role, RoleCounts(missed=1))
+        wrong = {argument.role for argument in set(gold) ^ set(predicted)}
+        self.perfect += wrong <= EXCLUDED
         roles = {argument.pieces: argument.role for argument in predicted}
         for argument in gold:
             self.confusion[argument.role, roles.pop(argument.pieces, NO_ARGUMENT)] += 1
         for role in roles.values():
             self.confusion[NO_ARGUMENT, role] += 1
 
-    def _count(self, role: str, name: str) -> None:
+    def _count(self, role: str, one: RoleCounts) -> None:
         table = self.excluded if role in EXCLUDED else self.per_role
-        counts = [table.setdefault(role, RoleCounts())]
+        table[role] = table.get(role, RoleCounts()) + one
         if role not in EXCLUDED:
-            counts.append(self.arguments)
-        for count in counts:
-            setattr(count, name, getattr(count, name) + 1)
+            self.arguments += one
 
     def to_dict(self) -> dict[str, Any]:
         """RETURNS (Dict[str, Any]): All counts and scores, JSON-serializable."""

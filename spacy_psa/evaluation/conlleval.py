@@ -96,14 +96,12 @@ class ConllevalResult:
             split_tag(g) == split_tag(p) for g, p in zip(gold, predicted, strict=True)
         )
         gold_spans, predicted_spans = set(read_spans(gold)), set(read_spans(predicted))
-        for spans, name in (
-            (gold_spans, "gold"),
-            (predicted_spans, "predicted"),
-            (gold_spans & predicted_spans, "correct"),
-        ):
-            for _, _, label in spans:
-                for counts in (self.chunks, self.per_type.setdefault(label, Counts())):
-                    setattr(counts, name, getattr(counts, name) + 1)
+        for span in gold_spans | predicted_spans:
+            is_gold, is_predicted = span in gold_spans, span in predicted_spans
+            for counts in (self.chunks, self.per_type.setdefault(span[2], Counts())):
+                counts.gold += is_gold
+                counts.predicted += is_predicted
+                counts.correct += is_gold and is_predicted
 
     def to_dict(self) -> dict[str, Any]:
         """RETURNS (Dict[str, Any]): All counts and scores, for JSON."""
