@@ -150,15 +150,13 @@ def _find_spans(
 
 def _suit(layers: dict[str, int], targets: set[str]) -> dict[str, int]:
     """Let the targets tell what the only column of tags of spans is."""
-    spans = {"ents": "ents", "spans": "chunks"}
-    for target, layer in spans.items():
-        (other,) = set(spans.values()) - {layer}
-        if target in targets and layer not in layers and other in layers:
-            other_target = next(name for name, value in spans.items() if value == other)
-            if other_target not in targets:
-                layers[layer] = layers.pop(other)
-    if "tag" in targets and "tags" not in layers and not targets & spans.keys():
-        for layer in spans.values():
+    has_ents, has_chunks = "ents" in targets, "spans" in targets
+    if has_ents and not has_chunks and "ents" not in layers and "chunks" in layers:
+        layers["ents"] = layers.pop("chunks")
+    if has_chunks and not has_ents and "chunks" not in layers and "ents" in layers:
+        layers["chunks"] = layers.pop("ents")
+    if "tag" in targets and "tags" not in layers and not (has_ents or has_chunks):
+        for layer in ("ents", "chunks"):
             if layer in layers:
                 layers["tags"] = layers.pop(layer)
     return layers
