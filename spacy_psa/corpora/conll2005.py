@@ -66,12 +66,10 @@ def find_pairs(path: str | Path) -> list[Pair]:
     layer = next((layer for layer in LAYERS if layer in path.name.split(".")[-2:]), None)
     if layer is not None and (path.is_file() or _stem(path, layer) is not None):
         return [_pair_of(path, layer)]
-    for candidate in _spellings(path, "words"):
-        if candidate.is_file():
-            return [_pair_of(candidate, "words")]
-    for candidate in _spellings(path, "props"):
-        if candidate.is_file():
-            return [_pair_of(candidate, "props")]
+    for layer in LAYERS:
+        for candidate in _spellings(path, layer):
+            if candidate.is_file():
+                return [_pair_of(candidate, layer)]
     # read_columns raises an error if there is no such file.
     return [Pair(path, None)]
 
