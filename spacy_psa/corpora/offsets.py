@@ -134,19 +134,13 @@ class _Aligner:
                     f"the characters {region.start} to {region.end} are {part!r}, but the span is "
                     f"{region.text!r}"
                 )
-            message = Errors.P188.format(
-                path=self.path, line=line, problem=problem, units=self.units
-            )
-            self.problems.report(message)
+            self._report(Errors.P188, line, problem, units=self.units)
             return None
         if not self.has_white_space:
             start, end = end - len(part.lstrip()), start + len(part.rstrip())
         if start >= end:
-            expected = "a span with words"
             problem = f"the characters {region.start} to {region.end} are white space"
-            self.problems.report(
-                Errors.P145.format(path=self.path, line=line, problem=problem, expected=expected)
-            )
+            self._report(Errors.P145, line, problem, expected="a span with words")
             return None
         if part != text[start:end]:
             self.problems.note("spans with white space at their ends, which was removed")
@@ -157,9 +151,7 @@ class _Aligner:
                 f"the characters {region.start} to {region.end} are {part!r}, which begins or ends "
                 "within a token, but would not in UTF-16"
             )
-            self.problems.report(
-                Errors.P188.format(path=self.path, line=line, problem=problem, units=self.units)
-            )
+            self._report(Errors.P188, line, problem, units=self.units)
             return None
         if span is None and self.mode != "strict":
             span = doc.char_span(start, end, alignment_mode=self.mode)
@@ -181,6 +173,9 @@ class _Aligner:
             self.problems.report(message)
             return (around.start, around.end, "") if around else None
         return span.start, span.end, region.label
+
+    def _report(self, error: str, line: int, problem: str, **names: str) -> None:
+        self.problems.report(error.format(path=self.path, line=line, problem=problem, **names))
 
 
 def _blank(lang: str) -> Language:
