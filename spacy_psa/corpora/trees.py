@@ -120,9 +120,7 @@ def untagged_leaves(tree: Tree) -> list[Leaf]:
 
 def _is_null(word: str, parent: Tree) -> bool:
     if word == "0":
-        label = parent.label or ""
-        first = parent.children[0] == "0"
-        return first and (label.startswith("SBAR") or label.startswith("WH"))
+        return parent.children[0] == "0" and (parent.label or "").startswith(("SBAR", "WH"))
     return word.startswith("*") and _TRACE.fullmatch(word) is not None
 
 
