@@ -87,12 +87,20 @@ def joined(parts: list[EdgeMarginals]) -> EdgeMarginals:
     if not parts:
         none = torch.zeros(0, dtype=torch.long)
         return EdgeMarginals(none, none, none, torch.zeros(0))
-    token, before, after, probability = (
-        torch.cat([getattr(part, name) for part in parts])
-        for name in ("token", "before", "after", "probability")
+    edges = EdgeMarginals(
+        torch.cat([part.token for part in parts]),
+        torch.cat([part.before for part in parts]),
+        torch.cat([part.after for part in parts]),
+        torch.cat([part.probability for part in parts]),
     )
-    order = torch.argsort(token, stable=True)
-    return EdgeMarginals(token[order], before[order], after[order], probability[order])
+    return taken(edges, torch.argsort(edges.token, stable=True))
+
+
+def taken(edges: EdgeMarginals, rows: Tensor | slice) -> EdgeMarginals:
+    """Take some of the pairs."""
+    return EdgeMarginals(
+        edges.token[rows], edges.before[rows], edges.after[rows], edges.probability[rows]
+    )
 
 
 def _most_probable(
@@ -181,9 +189,9 @@ def cross_entropy(teacher: EdgeMarginals, student: LinearChain) -> Tensor:
 
 def _check(teacher: EdgeMarginals, n_tokens: int, n_labels: int, first: Tensor) -> None:
     token, before, after = (x.cpu() for x in (teacher.token, teacher.before, teacher.after))
-    problem = None
     if not len(token):
         return
+    problem = None
     if int(token.min()) < 0 or int(token.max()) >= n_tokens:
         problem = f"they are of token {int(token.max())}, and there are {n_tokens}"
     elif max(int(before.max()), int(after.max())) >= n_labels or int(after.min()) < 0:

@@ -16,7 +16,14 @@ from torch import Tensor
 from ..annotation.alignment import same_tokens
 from ..errors import Errors
 from ..inference import LinearChain
-from ..inference.edge_marginals import START, EdgeMarginals, cross_entropy, joined, pair_marginals
+from ..inference.edge_marginals import (
+    START,
+    EdgeMarginals,
+    cross_entropy,
+    joined,
+    pair_marginals,
+    taken,
+)
 from .monitors import scores_of
 
 if TYPE_CHECKING:
@@ -173,8 +180,7 @@ def rechained(edges: EdgeMarginals, before: Sequence[int], now: Sequence[int]) -
     changed = (old ^ new) - {sum(now)}
     is_changed = torch.zeros(sum(now) + 1, dtype=torch.bool)
     is_changed[list(changed)] = True
-    kept = ~is_changed[edges.token]
-    parts = [EdgeMarginals(*(getattr(edges, field)[kept] for field in _FIELDS))]
+    parts = [taken(edges, ~is_changed[edges.token])]
     for token in sorted(changed):
         labels, q = _labels(edges, token)
         if token in new:
@@ -188,9 +194,6 @@ def rechained(edges: EdgeMarginals, before: Sequence[int], now: Sequence[int]) -
             both = torch.outer(p, q).flatten()
             parts.append(EdgeMarginals(tokens, pairs[:, 0], pairs[:, 1], both))
     return joined(parts)
-
-
-_FIELDS = ("token", "before", "after", "probability")
 
 
 def _labels(edges: EdgeMarginals, token: int) -> tuple[Tensor, Tensor]:
@@ -229,11 +232,10 @@ def teachings(
         own = lengths[first : first + n]
         bounds = torch.tensor([offset, offset + sum(own)])
         low, high = torch.searchsorted(edges.token, bounds).tolist()
-        part = EdgeMarginals(*(getattr(edges, field)[low:high] for field in _FIELDS))
         yield Teaching(
             tuple(tags),
             own,
-            _moved(part, -offset),
+            _moved(taken(edges, slice(low, high)), -offset),
             temperature=temperature,
             predicates=None if predicates is None else tuple(predicates[i]),
         )
