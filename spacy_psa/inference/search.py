@@ -94,7 +94,7 @@ def best_accepted(
             return None
         _, _, family = heapq.heappop(queue)
         label = int(family.labels[family.place])
-        push(family.sibling())
+        push(family._replace(place=family.place + 1))  # its next best label
         t = family.token + 1
         state = automaton.next(family.state, label)
         # Of partial sequences with the same continuations, the best one comes up first
@@ -136,9 +136,6 @@ class _Family(NamedTuple):
         labels = np.argsort(-promises, kind="stable")
         labels = labels[: np.count_nonzero(promises > -np.inf)]
         return cls(token, parent, state, scores, promises, labels, 0)
-
-    def sibling(self) -> _Family:
-        return self._replace(place=self.place + 1)
 
     def path(self, label: int) -> NDArray[np.int64]:
         labels = [label]

@@ -97,7 +97,11 @@ def _parts(source: Source, block_size: int, column: str, whole_files: bool) -> I
         yield from _row_groups(source, block_size, column)
     elif source.size == 0 and source.kind != ".spacy":  # which is never without a header
         return
-    elif source.kind not in COMPRESSIBLE or source.compression or _is_one(source, whole_files):
+    elif (
+        source.kind not in COMPRESSIBLE
+        or source.compression
+        or (whole_files and source.kind == ".txt")
+    ):
         yield Part(source, 0, TO_THE_END, source.size)
     else:
         n = max(1, round(source.size / block_size))
@@ -116,7 +120,3 @@ def _row_groups(source: Source, block_size: int, column: str) -> Iterator[Part]:
         if size >= block_size or i == metadata.num_row_groups - 1:
             yield Part(source, start, i + 1, size)
             start, size = i + 1, 0
-
-
-def _is_one(source: Source, whole_files: bool) -> bool:
-    return whole_files and source.kind == ".txt"
