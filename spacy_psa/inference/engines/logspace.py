@@ -37,9 +37,10 @@ class LogSpaceBackend:
         return log_ratio(path_score(potentials, labels), self.log_partition(potentials))
 
     def marginals(self, potentials: Potentials) -> Tensor:
-        if not (torch.is_grad_enabled() and potentials.requires_grad):
-            return self._expectations(potentials, ["emissions"], False)["emissions"]
-        marginals = self._expectations(potentials, ["emissions"], True)["emissions"]
+        differentiable = torch.is_grad_enabled() and potentials.requires_grad
+        marginals = self._expectations(potentials, ["emissions"], differentiable)["emissions"]
+        if not differentiable:
+            return marginals
         # Without tokens, marginals depend on nothing and could not be differentiated
         return marginals + unused_zero(potentials).to(marginals.dtype)
 
