@@ -101,9 +101,12 @@ def _bare(header: list[str], rows: list[list[str]]) -> str:
 
 
 def _ours(row: Row, results: Sequence[Result]) -> list[Result]:
-    place = (row.corpus, row.target, row.system)
-    found = [result for result in results if (result.corpus, result.target, result.system) == place]
-    return [result for result in found if result.has(row.part)]
+    return [result for result in _trained(row, results) if result.has(row.part)]
+
+
+def _trained(row: Row | LengthRow, results: Sequence[Result]) -> list[Result]:
+    system = (row.corpus, row.target, row.system)
+    return [r for r in results if (r.corpus, r.target, r.system) == system]
 
 
 def _compared(
@@ -171,8 +174,7 @@ def _length_rows(
     results: Sequence[Result],
     notes: Notes,
 ) -> Iterable[list[str]]:
-    place = (row.corpus, row.target, row.system)
-    trained = [r for r in results if (r.corpus, r.target, r.system) == place]
+    trained = _trained(row, results)
     found = [result for result in trained if result.lengths is not None]
     start = [papers.corpora[row.corpus].name, f"`{row.system}`"]
     if not found:
@@ -231,11 +233,7 @@ def _row(
     told = {metric: _or_dash(figures.get(metric)) for metric in table.metrics}
     told[main] += "" if row.std is None else f" ± {row.std}"
     start = [row.label, f"`{row.system}`", " / ".join(told.values()), _or_dash(row.max)]
-    trained = [
-        result
-        for result in results
-        if (result.corpus, result.target, result.system) == (row.corpus, row.target, row.system)
-    ]
+    trained = _trained(row, results)
     found = [result for result in trained if result.has(row.part)]
     if not found:
         part = "brown" if row.part == "combined" else row.part
