@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, islice
 from typing import Any
 
@@ -90,16 +91,13 @@ def read_block(block: Block, n_docs: int, *, column: str, whole_files: bool) -> 
         for part in block.parts:
             yield from _guarded(part, read_parquet(part, n_docs, column))
         return
-    read = {".txt": _text_file if whole_files else _text_lines, ".spacy": _docbin}
-
-    def items() -> Iterator[Record | Failure]:
-        for part in block.parts:
-            if part.source.kind == ".jsonl":
-                yield from _guarded(part, _json_lines(part, column))
-            else:
-                yield from _guarded(part, read[part.source.kind](part))
-
-    yield from chunks_of(items(), n_docs)
+    read: dict[str, Callable[[Part], Iterator[Record | Failure]]] = {
+        ".txt": _text_file if whole_files else _text_lines,
+        ".jsonl": partial(_json_lines, column=column),
+        ".spacy": _docbin,
+    }
+    items = (_guarded(part, read[part.source.kind](part)) for part in block.parts)
+    yield from chunks_of(chain.from_iterable(items), n_docs)
 
 
 def _guarded(part: Part, items: Iterator[Any]) -> Iterator[Any]:
