@@ -159,12 +159,17 @@ def _item(text: Text, said: Sequence[Lesson]) -> Item:
 
 def mean_entropy(teacher: Teacher, texts: Sequence[Text], settings: Settings) -> float:
     """RETURNS (float): A teacher's entropy per token, in nats."""
-    total, n_tokens, size = 0.0, 0, max(1, teacher.nlp.batch_size)
-    filled = [text for text in texts if len(text.doc)]
-    for first in range(0, len(filled), size):
-        for lesson in ask(teacher, filled[first : first + size], settings):
-            total, n_tokens = total + lesson.entropy, n_tokens + len(lesson.doc)
+    total, n_tokens = 0.0, 0
+    for lesson in _lessons(teacher, [text for text in texts if len(text.doc)], settings):
+        total, n_tokens = total + lesson.entropy, n_tokens + len(lesson.doc)
     return total / max(1, n_tokens)
+
+
+def _lessons(teacher: Teacher, texts: Sequence[Text], settings: Settings) -> Iterator[Lesson]:
+    """Ask a teacher about any number of texts that have tokens."""
+    size = max(1, teacher.nlp.batch_size)
+    for first in range(0, len(texts), size):
+        yield from ask(teacher, texts[first : first + size], settings)
 
 
 def warn_of_uncertainty(found: float, expected: float, path: str, known: str) -> None:
@@ -179,11 +184,8 @@ def most_uncertain(
 ) -> list[Text]:
     """Choose the texts with the highest entropy per token, of a student that is to learn more or of
     a teacher."""
-    size = max(1, teacher.nlp.batch_size)
     filled = [text for text in texts if len(text.doc)]
-    entropies: list[float] = []
-    for first in range(0, len(filled), size):
-        part = filled[first : first + size]
-        entropies += [lesson.entropy / len(lesson.doc) for lesson in ask(teacher, part, settings)]
+    lessons = _lessons(teacher, filled, settings)
+    entropies = [lesson.entropy / len(lesson.doc) for lesson in lessons]
     order = sorted(range(len(filled)), key=lambda i: (-entropies[i], i))[:n]
     return [filled[i] for i in sorted(order)]
