@@ -88,11 +88,11 @@ def match_state(optimizer: Optimizer, model: Model) -> None:
             for memory in MEMORIES:
                 arrays = getattr(optimizer, memory, None) or {}
                 found = arrays.get((shim.id, name))
+                if found is None:
+                    continue
                 # thinc keeps moments without their shape
-                before = next(
-                    (b for b in earlier if found is not None and b.numel() == found.size), None
-                )
-                if found is None or before is None:
+                before = next((known for known in earlier if known.numel() == found.size), None)
+                if before is None:
                     continue
                 tensor = xp2torch(found).view(before)
                 with_zeros = memory != AVERAGES

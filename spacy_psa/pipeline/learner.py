@@ -282,16 +282,15 @@ class Learner(ABC):
     def _observe(self, examples: Sequence[Example], scores: Mapping[str, Any]) -> None:
         """Take note of an evaluation, and warn if training goes nowhere."""
         updates = self.monitor.updates
-        if updates:
-            labels_of = self.pipe.target.labels_of
-            predicted = [label for eg in examples for label in labels_of(eg.predicted)]
-            n_tokens = sum(len(eg.predicted) for eg in examples)
-            has_labels = any(label for eg in examples for label in labels_of(eg.reference))
-            if examples and not has_labels and not any(map(self.is_annotated, examples)):
-                self.stagnation.note_unannotated(
-                    self.pipe.name, self.pipe.target.name, len(examples)
-                )
-            self.stagnation.observe(self.pipe.name, updates, predicted, n_tokens, scores)
+        if not updates:
+            return
+        labels_of = self.pipe.target.labels_of
+        predicted = [label for eg in examples for label in labels_of(eg.predicted)]
+        n_tokens = sum(len(eg.predicted) for eg in examples)
+        has_labels = any(label for eg in examples for label in labels_of(eg.reference))
+        if examples and not has_labels and not any(map(self.is_annotated, examples)):
+            self.stagnation.note_unannotated(self.pipe.name, self.pipe.target.name, len(examples))
+        self.stagnation.observe(self.pipe.name, updates, predicted, n_tokens, scores)
 
     def finish_update(self, sgd: Optimizer) -> None:
         """Update the parameters with an optimizer, after clipping the gradients. If gradients
