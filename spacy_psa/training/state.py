@@ -67,7 +67,7 @@ def write_state(
         pipe.tagset.take(rest.get("labels", {}).get(name, ()))
     nodes = dict(_nodes(nlp, frozen))
     weights = dict(_weights(nodes))
-    saved = {name.partition("/")[2]: t for name, t in tensors.items() if _is(name, "weights")}
+    saved = _of_kind("weights", tensors)
     problem = _difference(weights, saved)
     if problem is not None:
         raise ValueError(Errors.P287.format(problem=problem))
@@ -78,11 +78,8 @@ def write_state(
     owners, xp = dict(_owners(nodes)), get_current_ops().xp
     keys = {path: key for key, path in _keys(nodes)}
     for memory in MEMORIES:
-        arrays = {
-            keys[name.partition("/")[2]]: xp.array(tensor.numpy())
-            for name, tensor in tensors.items()
-            if _is(name, memory)
-        }
+        found = _of_kind(memory, tensors)
+        arrays = {keys[path]: xp.array(tensor.numpy()) for path, tensor in found.items()}
         if getattr(optimizer, memory) is not None:
             getattr(optimizer, memory).update(arrays)
     for count in COUNTS:
@@ -215,5 +212,7 @@ def _difference(expected: dict[str, Tensor], found: dict[str, Tensor]) -> str | 
     return None if unknown is None else f"'{unknown}' is not part of this pipeline"
 
 
-def _is(name: str, kind: str) -> bool:
-    return name.startswith(f"{kind}/")
+def _of_kind(kind: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Find the tensors of a kind, by the path of their parameter."""
+    start = f"{kind}/"
+    return {name.removeprefix(start): t for name, t in tensors.items() if name.startswith(start)}
