@@ -225,18 +225,15 @@ def parse_options(texts: Sequence[str], form: Format) -> dict[str, Any]:
     for text in texts:
         name, equals, value = text.partition("=")
         name = name.strip().replace("-", "_")
-        problem = None
         if not equals:
-            problem = f"'{text}', which should be name=value"
-        elif name not in form.options:
-            problem = f"the option '{name}'"
-        else:
-            try:
-                options[name] = _parse(value, form.options[name])
-            except ValueError as err:
-                problem = f"'{value}' for the option '{name}', which should be {err}"
-        if problem:
-            raise form.unaccepted(problem, name)
+            raise form.unaccepted(f"'{text}', which should be name=value", name)
+        if name not in form.options:
+            raise form.unaccepted(f"the option '{name}'", name)
+        try:
+            options[name] = _parse(value, form.options[name])
+        except ValueError as err:
+            problem = f"'{value}' for the option '{name}', which should be {err}"
+            raise form.unaccepted(problem, name) from err
     return options
 
 
