@@ -10,9 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from ..annotation.schemes import Span, get_scheme
-from ..errors import Errors
 from .columns import Row
-from .problems import Problems
+from .problems import Problems, unexpected
 
 NOTHING = "*"
 VERB = "V"
@@ -150,8 +149,7 @@ def write_brackets(
 
 
 def _report(path: str | Path, line: int, problem: str, expected: str, problems: Problems) -> None:
-    message = Errors.P145.format(path=path, line=line, problem=problem, expected=expected)
-    problems.report(message)
+    problems.report(unexpected(path, line, problem, expected))
 
 
 BRACKETS = {

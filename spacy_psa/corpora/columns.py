@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..errors import Errors
 from .lines import read_blocks
-from .problems import Problems
+from .problems import Problems, unexpected
 
 MAX_SENTENCE_TOKENS = 2_000_000
 # ASCII characters that str.split treats as whitespace, but bytes.split does not.
@@ -111,8 +111,7 @@ def split_documents(
 
 def columns_error(path: str | Path, row: Row, expected: str) -> str:
     """Format the message for a line with the wrong number of columns."""
-    problem = f"found {len(row.columns)} columns"
-    return Errors.P145.format(path=path, line=row.line, problem=problem, expected=expected)
+    return unexpected(path, row.line, f"found {len(row.columns)} columns", expected)
 
 
 def _split_lines(path: Path) -> Iterator[tuple[int, str, list[str]]]:
@@ -157,8 +156,7 @@ def _repaired(
     if len(cells) == len(columns) and "" in cells:
         problem = f"column {cells.index('') + 1} is empty"
         expected = f"a value in each column ({names}), or --lenient, which leaves out blank tokens"
-        message = Errors.P145.format(path=path, line=row.line, problem=problem, expected=expected)
-        problems.report(message)
+        problems.report(unexpected(path, row.line, problem, expected))
         return Row(row.line, tuple(cells)) if cells[word_column] else None
     message = Errors.P112.format(
         path=path, line=row.line, found=len(row.columns), expected=len(columns), columns=names

@@ -19,7 +19,7 @@ from ..annotation.schemes import Span
 from ..errors import Errors
 from .brackets import are_marks, read_brackets, read_propositions
 from .columns import Row, columns_error, read_columns
-from .problems import Problems, check_overlaps
+from .problems import Problems, check_overlaps, unexpected
 from .sections import note_unread
 from .sentence import Sentence
 
@@ -134,15 +134,10 @@ def _read_pair(words_path: Path, props_path: Path, problems: Problems) -> Iterat
         if words is None or props is None:
             _report_missing(words or props, words_path, props_path, words is None)
         if len(words) != len(props):
-            raise ValueError(
-                Errors.P145.format(
-                    path=props_path,
-                    line=props[0].line,
-                    problem=f"the sentence that begins here has {len(props)} tokens",
-                    expected=f"{len(words)}, as in the sentence of {words_path} that begins at "
-                    f"line {words[0].line}",
-                )
-            )
+            problem = f"the sentence that begins here has {len(props)} tokens"
+            expected = f"{len(words)}, as in the sentence of {words_path} that begins at line "
+            expected += str(words[0].line)
+            raise ValueError(unexpected(props_path, props[0].line, problem, expected))
         if len(words[0].columns) > 1:
             problems.note(f"sentences with columns after the words in {words_path}, not read")
         yield Sentence(
@@ -156,14 +151,9 @@ def _report_missing(
     rows: Sequence[Row], words_path: Path, props_path: Path, is_props: bool
 ) -> None:
     longer, shorter = (props_path, words_path) if is_props else (words_path, props_path)
-    raise ValueError(
-        Errors.P145.format(
-            path=longer,
-            line=rows[0].line,
-            problem=f"the sentence that begins here is not in {shorter}, which ends before it",
-            expected="the same number of sentences in both files",
-        )
-    )
+    problem = f"the sentence that begins here is not in {shorter}, which ends before it"
+    expected = "the same number of sentences in both files"
+    raise ValueError(unexpected(longer, rows[0].line, problem, expected))
 
 
 def _read_single(path: Path, target_column: int | None, problems: Problems) -> Iterator[Sentence]:

@@ -16,7 +16,7 @@ from ..annotation.propositions import Frame
 from ..errors import Errors
 from .brackets import read_brackets, read_propositions, unescape_ontonotes
 from .columns import Row, columns_error, read_columns
-from .problems import Problems, check_overlaps
+from .problems import Problems, check_overlaps, unexpected
 from .sentence import Sentence
 
 COLUMNS = (
@@ -88,8 +88,7 @@ def _document_of(path: str | Path, row: Row) -> str | None:
     if not found or not name.startswith("(") or not name.endswith(")") or not part.isdecimal():
         problem = f"'{' '.join(row.columns)}' does not name a document"
         expected = "#begin document (bc/cctv/00/cctv_0000); part 000"
-        message = Errors.P145.format(path=path, line=row.line, problem=problem, expected=expected)
-        raise ValueError(message)
+        raise ValueError(unexpected(path, row.line, problem, expected))
     return name_document(name[1:-1], part)
 
 

@@ -18,7 +18,7 @@ from .column_spans import SpanColumn
 from .columns import MAX_SENTENCE_TOKENS, Row
 from .conllu_columns import UNKNOWN, Columns, find_columns, misc_tag, read_header
 from .lines import read_lines
-from .problems import Problems
+from .problems import Problems, unexpected
 from .sentence import Sentence
 
 # The package `conllu` parses every field into objects and reads some 57,000 lines per second. We
@@ -240,9 +240,7 @@ class _Block:
 
     def _message(self, number: int, problem: str, expected: str) -> str:
         where = f" (sentence {self.sent_id})" if self.sent_id else ""
-        return Errors.P145.format(
-            path=self.path, line=number, problem=f"{problem}{where}", expected=expected
-        )
+        return unexpected(self.path, number, f"{problem}{where}", expected)
 
     def _report(self, number: int, problem: str, expected: str) -> None:
         self.problems.report(self._message(number, problem, expected))

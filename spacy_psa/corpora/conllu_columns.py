@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from ..errors import Errors
 from .lines import read_lines
-from .problems import Problems
+from .problems import Problems, unexpected
 
 COLUMNS = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 UNKNOWN = "_"
@@ -99,9 +98,7 @@ def find_columns(path: Path, ents_column: str | None, problems: Problems) -> Col
             if needed == "FORM":
                 expected = "the words in a column FORM"
             problem = f"there is no column {needed}"
-            raise ValueError(
-                Errors.P145.format(path=path, line=number, problem=problem, expected=expected)
-            )
+            raise ValueError(unexpected(path, number, problem, expected))
     extra = [name for name in names if name not in COLUMNS]
     found = next((n for n in extra if _ENTITY_NAMES & set(re.split(r"\W", n.upper()))), None)
     chosen = ents_column or found

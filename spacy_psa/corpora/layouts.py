@@ -12,7 +12,7 @@ from .column_kinds import PLACEHOLDERS, column_values, is_counting, is_span_tags
 from .column_spans import SpanColumn
 from .columns import Row, read_columns, split_documents
 from .lines import rereading
-from .problems import Problems
+from .problems import Problems, unexpected
 from .sentence import Sentence
 
 DOCUMENT_BOUNDARY = "-DOCSTART-"
@@ -173,11 +173,7 @@ class Layout:
             for row, tag in zip(rows, tags, strict=True):
                 if not self.prefixes and tag not in known and _PREFIXED.fullmatch(tag):
                     problem, expected = f"'{tag}' has a prefix", "labels without (prefixes=false)"
-                    problems.report(
-                        Errors.P145.format(
-                            path=path, line=row.line, problem=problem, expected=expected
-                        )
-                    )
+                    problems.report(unexpected(path, row.line, problem, expected))
                 known[tag] = self._tag(tag)
         new = [known[tag] for tag in tags]
         if new == tags:
@@ -229,9 +225,7 @@ def _spaces(
         if value not in _SPACES:
             problem = f"'{value}' in column spaces is not + or -"
             expected = "+ for words that whitespace follows, and - for others"
-            problems.report(
-                Errors.P145.format(path=path, line=row.line, problem=problem, expected=expected)
-            )
+            problems.report(unexpected(path, row.line, problem, expected))
             return None
     return [_SPACES[value] for value in values]
 
@@ -250,14 +244,8 @@ def _split_tokens(
             for token in tokens:
                 parts = token.rsplit(joined_by, len(names) - 1)
                 if len(parts) < len(names) or "" in parts:
-                    problems.report(
-                        Errors.P145.format(
-                            path=path,
-                            line=line,
-                            problem=f"'{token}' is not a word with a tag",
-                            expected=joined_by.join(names),
-                        )
-                    )
+                    problem = f"'{token}' is not a word with a tag"
+                    problems.report(unexpected(path, line, problem, joined_by.join(names)))
                     parts = [token] + [""] * (len(names) - 1)
                 rows.append(Row(line, tuple(parts)))
             yield rows

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ..errors import Errors
 from ..printable import shortened
 from .lines import open_binary, read_lines
-from .problems import Problems
+from .problems import Problems, unexpected
 
 Record = dict[str, Any]
 _SNIFFED_BYTES = 1 << 16
@@ -295,9 +295,7 @@ class TaskReader:
         self.problems.report(str(self._error(line, problem, expected)))
 
     def _error(self, line: int, problem: str, expected: str) -> ValueError:
-        return ValueError(
-            Errors.P145.format(path=self.path, line=line, problem=problem, expected=expected)
-        )
+        return ValueError(unexpected(self.path, line, problem, expected))
 
 
 def _no_label(item: dict[str, Any], label: object) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from spacy.util import get_words_and_spaces
 from ..annotation.schemes import Span
 from ..errors import Errors
 from .offset_tasks import Region, Task, TaskReader, read_records
-from .problems import Problems, check_overlaps
+from .problems import Problems, check_overlaps, unexpected
 from .sentence import Sentence
 
 LAYERS = ("ents", "chunks", "tags")
@@ -199,9 +199,7 @@ def _given(task: Task, nlp: Language, path: Path, line: int) -> Doc:
     except (KeyError, TypeError, ValueError) as err:
         expected = "tokens that make up the text; set --option tokens=false to tokenize it anew"
         problem = "the tokens are not those of the text"
-        raise ValueError(
-            Errors.P145.format(path=path, line=line, problem=problem, expected=expected)
-        ) from err
+        raise ValueError(unexpected(path, line, problem, expected)) from err
 
 
 def _utf16_places(text: str) -> dict[int, int]:

@@ -20,7 +20,7 @@ from ..disk import walk
 from ..errors import Errors, invalid
 from .conll2012 import PART_SEPARATOR, read_conll2012
 from .lines import is_pipe, read_lines
-from .problems import Problems
+from .problems import Problems, unexpected
 from .sections import note_unread
 from .sentence import Sentence
 
@@ -143,9 +143,7 @@ def read_file_list(path: str | Path) -> set[str]:
         if not _DOCUMENT.fullmatch(name):
             problem = f"'{text}' is not the name of a document"
             expected = "names such as nw/wsj/00/wsj_0001, one per line"
-            raise ValueError(
-                Errors.P145.format(path=path, line=number, problem=problem, expected=expected)
-            )
+            raise ValueError(unexpected(path, number, problem, expected))
         names.add(name)
     return names
 

@@ -12,6 +12,11 @@ from ..errors import Errors
 MAX_EXAMPLES = 20
 
 
+def unexpected(path: str | Path, line: int, problem: str, expected: str) -> str:
+    """Format the message for a line that has something else than what is expected."""
+    return Errors.P145.format(path=path, line=line, problem=problem, expected=expected)
+
+
 @dataclass
 class Problems:
     """The problems found while reading.
