@@ -26,6 +26,9 @@ class TensorVersions:
     def __init__(self, weights: Sequence[Tensor] = ()) -> None:
         # Keep the tensors alive: another one could get their memory otherwise
         self._kept = [weight.detach() for weight in weights]
+        for weight in weights:
+            if not hasattr(weight, _CHANGES):
+                setattr(weight, _CHANGES, 0)
         self._versions = _versions(weights)
 
     def are_those_of(self, weights: Sequence[Tensor]) -> bool:
@@ -43,11 +46,13 @@ def record_change(weight: Tensor) -> None:
 
 
 def _record_step(optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-    """Record what an optimizer of PyTorch with `fused=True` has changed, which PyTorch does not."""
+    """Record what an optimizer of PyTorch with `fused=True` has changed, which PyTorch does not.
+    Only of weights that something is kept of: others are none of our business."""
     for group in optimizer.param_groups:
         if group.get("fused"):
             for weight in group["params"]:
-                record_change(weight)
+                if hasattr(weight, _CHANGES):
+                    record_change(weight)
 
 
 register_optimizer_step_post_hook(_record_step)

@@ -53,6 +53,13 @@ def by_fused_optimizer(layer: nn.LSTM, name: str) -> None:
     torch.optim.AdamW([weight], lr=1.0, fused=True).step()
 
 
+def test_weights_of_others_are_left_alone() -> None:
+    layer = nn.LSTM(2, 3)
+    before = dict(vars(layer.weight_ih_l0))
+    by_fused_optimizer(layer, "weight_ih_l0")
+    assert vars(layer.weight_ih_l0) == before
+
+
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("change", [in_place, by_data, by_another, by_columns, by_fused_optimizer])
 @pytest.mark.parametrize("make", [tokens, words])
