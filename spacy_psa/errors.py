@@ -579,8 +579,9 @@ class Errors(metaclass=_Coded):
         "data, or another --component or --target. Annotated: {found}."
     )
     P262 = (
-        "The pipeline '{path}' has no spacy-psa component ({factories}); it has: {found}. To score "
-        "the annotation of other components, set --target to one of: {options}."
+        "The pipeline '{path}' has no spacy-psa component ({factories}); it has: {found}. "
+        "`psa evaluate` and `psa compare` score the annotation of other components with --target: "
+        "{options}."
     )
     P263 = (
         "The pipeline '{path}' has no spacy-psa component '{name}'. Choose --component from: "

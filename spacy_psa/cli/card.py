@@ -40,6 +40,14 @@ def card_cli(
         Path | None,
         typer.Option("--meta", "-m", help=f"JSON file with {', '.join(FIELDS)}: any of them"),
     ] = None,
+    components: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--component",
+            "-c",
+            help="Component to evaluate, repeatable; by default all spacy-psa components",
+        ),
+    ] = None,
     title: Annotated[
         str, typer.Option("--data-name", help="Name of the data in the card; by default its files")
     ] = "",
@@ -64,7 +72,8 @@ def card_cli(
         check_writable(model / META)
         fields = {} if meta is None else read_fields(meta)
         use_gpu(gpu_id)
-        card = describe(model, data, title or join_names(data), machine(gpu_id))
+        name = title or join_names(data)
+        card = describe(model, data, name, machine(gpu_id), components or [])
         write_meta(model, fields, card.to_markdown())
         msg.good(f"Wrote the card into {model / META}")
         writers = {".json": _to_json, ".md": _to_markdown}
@@ -72,13 +81,15 @@ def card_cli(
             save_output(path, writers[path.suffix](model, card), "card")
 
 
-def describe(model: Path, data: Sequence[Path], title: str, machine: str) -> Card:
+def describe(
+    model: Path, data: Sequence[Path], title: str, machine: str, components: Sequence[str] = ()
+) -> Card:
     """Evaluate a pipeline for its card."""
     from ..evaluation.breakdowns import Settings
     from ..evaluation.card import Card, Speed
 
     system = load_system(str(model))
-    layers = choose_layers(system, (), None, None)
+    layers = choose_layers(system, components, None, None)
     nlp = system.nlp
     assert nlp is not None  # a file of predictions would have no layers to choose
     gold = read_gold(data, layers.values(), nlp.vocab)
@@ -90,15 +101,16 @@ def describe(model: Path, data: Sequence[Path], title: str, machine: str) -> Car
     return Card(
         title,
         reports_of(system, layers, gold, predictions, Settings(n_errors=0)),
-        trust(nlp, gold),
+        trust(nlp, gold, list(layers)),
         Speed(words, seconds, machine),
         {path.relative_to(model).as_posix(): sha256_of(path) for path in files},
         sum(path.stat().st_size for path in files),
     )
 
 
-def trust(nlp: Language, gold: Sequence[Doc]) -> list[Trust]:
-    """Compare the probabilities of each psa_tagger with the gold standard, where there is one."""
+def trust(nlp: Language, gold: Sequence[Doc], components: Sequence[str]) -> list[Trust]:
+    """Compare the probabilities of each psa_tagger among components with the gold standard, where
+    there is one."""
     from ..calibration.held_out import confidences
     from ..calibration.reliability import expected_calibration_error
     from ..evaluation.card import Trust
@@ -106,7 +118,8 @@ def trust(nlp: Language, gold: Sequence[Doc]) -> list[Trust]:
     from ..pipeline.tagger import PSATagger
 
     found = []
-    for name, pipe in nlp.pipeline:
+    for name in components:
+        pipe = nlp.get_pipe(name)
         if not isinstance(pipe, PSATagger):
             continue
         layer = make_layer(pipe.cfg["target"], pipe.cfg["spans_key"])

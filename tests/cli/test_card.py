@@ -64,6 +64,17 @@ def test_the_card_has_what_evaluation_and_calibration_measure(
         assert text in readme
 
 
+def test_a_card_of_chosen_components(tmp_path: Path, model: Path, corpus: SmallCorpus) -> None:
+    card = tmp_path / "card.json"
+    names = set(spacy.load(model).pipe_names)
+    for chosen, expected in (((), names), (("--component", "psa_ner"), {"psa_ner"})):
+        succeed("psa", "card", model, corpus.dev, *chosen, "--output", card)
+        found = json.loads(card.read_text(encoding="utf8"))
+        assert {report["component"] for report in found["reports"]} == expected
+        assert {trust["component"] for trust in found["calibration"]} == expected
+    assert "[P263]" in fail(model, corpus.dev, "--component", "other")
+
+
 def test_the_card_can_be_written_again(model: Path, corpus: SmallCorpus) -> None:
     for _ in range(2):
         succeed("psa", "card", model, corpus.dev)
