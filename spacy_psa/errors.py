@@ -1137,6 +1137,10 @@ class Errors(metaclass=_Coded):
         "The transformer in [{section}] is trained in mixed precision, which works on a GPU only. "
         "Set mixed_precision = false there, or choose a GPU with --gpu-id."
     )
+    P475 = (
+        "The pipeline '{name}' has no vectors; spaCy's small ones have none. Choose another, such as "
+        "en_core_web_md, or what `python -m spacy psa vectors` writes, or leave out --vectors."
+    )
     # Bulk annotation (P500-P519, P529)
     P500 = (
         "{what} needs the package '{package}', which is not installed. Install it with `pip "

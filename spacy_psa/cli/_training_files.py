@@ -159,8 +159,9 @@ def vectors_width(name: str) -> int | None:
     return None
 
 
-def check_vectors_folder(name: str | None, lang: str | None) -> None:
-    """Check that there are vectors of a name, and that spaCy loads them for a language."""
+def check_vectors_folder(name: str | None, lang: str | None, *, may_be_empty: bool = True) -> None:
+    """Check that there are vectors of a name, and that spaCy loads them for a language. In
+    training, spaCy warns of a pipeline without any."""
     import srsly
     from spacy.util import is_package
 
@@ -171,6 +172,9 @@ def check_vectors_folder(name: str | None, lang: str | None) -> None:
     if not is_package(name) and not (folder / "config.cfg").is_file():
         raise ValueError(Errors.P470.format(name=name))
     meta = folder / "meta.json"
-    found = srsly.read_json(meta).get("lang") if meta.is_file() else None
+    described = srsly.read_json(meta) if meta.is_file() else {}
+    found = described.get("lang")
     if lang and found and found != lang:
         raise ValueError(Errors.P473.format(name=name, found=found, lang=lang))
+    if not may_be_empty and described.get("vectors", {}).get("vectors") == 0:
+        raise ValueError(Errors.P475.format(name=name))

@@ -156,7 +156,7 @@ def init_config_cli(
         vectors = None if vectors in UNSET else vectors
         check_not_input([output_path], [] if corpus is None else [corpus])
         if transformer is None:
-            check_vectors_folder(vectors, lang)
+            check_vectors_folder(vectors, lang, may_be_empty=False)
         docs = None if corpus is None else training_docs(corpus)
         text = make_config(
             system,

@@ -503,6 +503,14 @@ def test_vectors_that_are_not_there_are_found_out_at_once(tmp_path: Path) -> Non
     assert not (tmp_path / "a.cfg").exists()
 
 
+def test_a_pipeline_without_vectors_is_refused(tmp_path: Path) -> None:
+    spacy.blank("en").to_disk(tmp_path / "small")
+    options = ("psa", "init-config", tmp_path / "a.cfg", "--system", "psa", "--target", "ents")
+    result = run(*options, "--vectors", tmp_path / "small")
+    assert result.exit_code == 1 and "[P475]" in plain(result.output)
+    assert not (tmp_path / "a.cfg").exists()
+
+
 def test_patience_outlasts_what_the_measured_trainings_needed() -> None:
     files = (Path(__file__).parents[2] / "benchmarks" / "results" / "recipes").glob("*.json")
     logs = [json.loads(path.read_text(encoding="utf8")) for path in files]
