@@ -1138,8 +1138,8 @@ class Errors(metaclass=_Coded):
         "Set mixed_precision = false there, or choose a GPU with --gpu-id."
     )
     P475 = (
-        "The pipeline '{name}' has no vectors; spaCy's small ones have none. Choose another, such as "
-        "en_core_web_md, or what `python -m spacy psa vectors` writes, or leave out --vectors."
+        "The pipeline '{name}' has no vectors; spaCy's small ones have none. Choose another, such "
+        "as en_core_web_md, or what `python -m spacy psa vectors` writes, or leave out --vectors."
     )
     # Bulk annotation (P500-P519, P529)
     P500 = (
