@@ -4,6 +4,7 @@ import torch
 
 from spacy_psa.inference import LinearChain
 from spacy_psa.inference.edge_marginals import START, EdgeMarginals, joined
+from spacy_psa.pipeline.teaching import merged
 
 
 def best_edges(chain: LinearChain, k: int) -> EdgeMarginals:
@@ -30,12 +31,3 @@ def best_edges(chain: LinearChain, k: int) -> EdgeMarginals:
                 )
         offset += length
     return merged(joined(parts), n_labels)
-
-
-def merged(edges: EdgeMarginals, n_labels: int) -> EdgeMarginals:
-    """RETURNS (EdgeMarginals): The same pairs, each once."""
-    code = (edges.token * (n_labels + 1) + edges.before - START) * n_labels + edges.after
-    code, places = code.unique(return_inverse=True)
-    probability = torch.zeros(len(code)).index_add(0, places, edges.probability)
-    token, pair = code // ((n_labels + 1) * n_labels), code % ((n_labels + 1) * n_labels)
-    return EdgeMarginals(token, pair // n_labels + START, pair % n_labels, probability)

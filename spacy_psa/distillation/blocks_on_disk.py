@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from spacy.vocab import Vocab
 from ..atomic_files import atomic_path
 from ..errors import Errors
 from ..inference.edge_marginals import EdgeMarginals
-from ..pipeline.teaching import Teaching
+from ..pipeline.teaching import Teaching, by_document
 
 MANIFEST = "manifest.json"
 DOCS_IN_BLOCK = 1000
@@ -171,25 +172,21 @@ def _unpacked(
     packed: dict[str, torch.Tensor], tags: tuple[str, ...], gold: float, temperature: float
 ) -> Iterator[Teaching | None]:
     lengths, predicates = packed["lengths"].tolist(), packed["predicates"].tolist()
-    counts = packed["counts"].long()
+    token = torch.arange(len(packed["counts"])).repeat_interleave(packed["counts"].long())
     before, after = packed["before"].long(), packed["after"].long()
     q = packed["probability"].float()
-    token_of_edge = torch.repeat_interleave(torch.arange(len(counts)), counts)
     # Rounding to 16 bits has changed the sums a little
-    q = q / torch.zeros(len(counts)).index_add(0, token_of_edge, q)[token_of_edge]
-    ends = torch.cat([counts.new_zeros(1), counts.cumsum(0)]).tolist()
+    q = q / torch.zeros(len(packed["counts"])).index_add(0, token, q)[token]
+    n_chains = packed["n_chains"].tolist()
+    known = [n for n in n_chains if n != NOT_TAUGHT]
+    documents = by_document(EdgeMarginals(token, before, after, q), lengths, known)
     # A predicate for each chain, even if a block has none
     has_predicates = len(predicates) == len(lengths)
-    chain = token = 0
-    for n in packed["n_chains"].tolist():
+    remaining = iter(predicates)
+    for n in n_chains:
         if n == NOT_TAUGHT:
             yield None
             continue
-        own = tuple(lengths[chain : chain + n])
-        low, high = ends[token], ends[token + sum(own)]
-        edges = EdgeMarginals(
-            token_of_edge[low:high] - token, before[low:high], after[low:high], q[low:high]
-        )
-        found = tuple(predicates[chain : chain + n]) if has_predicates else None
+        own, edges = next(documents)
+        found = tuple(islice(remaining, n)) if has_predicates else None
         yield Teaching(tags, own, edges, gold, temperature, found)
-        chain, token = chain + n, token + sum(own)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -13,11 +13,11 @@ from spacy.training import Alignment
 
 from ..errors import Errors
 from ..inference import LinearChain
-from ..inference.edge_marginals import EdgeMarginals, joined
+from ..inference.edge_marginals import joined, taken
 from ..models.labeler import sentence_lengths
 from ..pipeline.srl import PSASemanticRoles
 from ..pipeline.tagger import PSATagger
-from ..pipeline.teaching import Teaching, check_same_tags, role_distribution, teachings
+from ..pipeline.teaching import Teaching, merged, role_distribution, teachings
 
 KINDS = {"psa_tagger": PSATagger, "psa_srl": PSASemanticRoles}
 
@@ -144,30 +144,15 @@ def check_target(teacher: Teacher, name: str, student: Mapping[str, Any]) -> Non
 def averaged(said: Sequence[Teaching]) -> Teaching:
     """Average the distributions of several teachers. The marginals of a mixture are the averages of
     the teachers' marginals. Sequences that not all of them know are left out."""
-    first, n = said[0], len(said)
-    if n == 1:
+    first = said[0]
+    if len(said) == 1:
         return first
-    n_tokens, n_tags = sum(first.lengths), len(first.tags) + 1
-    codes, q = [], []
-    known = torch.ones(n_tokens, dtype=torch.bool)
-    for one in said:
-        check_same_tags("the first teacher", one.tags, first.tags)
-        new = torch.tensor([*(first.tags.index(tag) for tag in one.tags), -1])
-        edges = one.edges
-        own = torch.zeros(n_tokens, dtype=torch.bool)
-        own[edges.token] = True
-        known &= own
-        codes.append((edges.token * n_tags + new[edges.before] + 1) * n_tags + new[edges.after])
-        q.append(edges.probability / n)
-    code, places = torch.cat(codes).unique(return_inverse=True)
-    total = torch.zeros(len(code)).index_add(0, places, torch.cat(q))
-    token = code // n_tags**2
-    kept = known[token]
-    before, after = code // n_tags % n_tags - 1, code % n_tags
-    edges = EdgeMarginals(token[kept], before[kept], after[kept], total[kept])
-    return Teaching(
-        first.tags, first.lengths, edges, first.gold, first.temperature, first.predicates
-    )
+    ids = {tag: i for i, tag in enumerate(first.tags)}
+    said = [one.in_labels("the first teacher", ids) for one in said]
+    parts = [replace(one.edges, probability=one.edges.probability / len(said)) for one in said]
+    edges = merged(joined(parts), len(ids))
+    known = torch.stack([one.known for one in said]).all(dim=0)
+    return replace(first, edges=taken(edges, known[edges.token]))
 
 
 def aligned(teaching: Teaching, teachers: Sequence[str], own: Sequence[str]) -> Teaching:
@@ -176,29 +161,23 @@ def aligned(teaching: Teaching, teachers: Sequence[str], own: Sequence[str]) -> 
     if list(teachers) == list(own):
         return teaching
     alignment = Alignment.from_strings(list(own), list(teachers))
-    lengths = torch.tensor(teaching.lengths)
-    chain_of = torch.repeat_interleave(torch.arange(len(lengths)), lengths)
-    sizes = alignment.y2x.lengths
-    place = torch.full((len(teachers),), -1, dtype=torch.long)
-    good = torch.ones(len(lengths), dtype=torch.bool)
-    chain_of_own, last = [], 0
+    n_chains = len(teaching.lengths)
+    chain_of = torch.arange(n_chains).repeat_interleave(torch.tensor(teaching.lengths))
+    n_own = alignment.y2x.lengths  # of the student's tokens for each of the teacher's
+    place = torch.full((len(teachers),), -1)
+    is_whole = torch.ones(n_chains, dtype=torch.bool)
+    chains, chain = [], 0
     for i in range(len(own)):
-        there = alignment.x2y[i].tolist()
-        last = int(chain_of[there[0]]) if there else last
-        chain_of_own.append(last)
-        if len(there) == 1 and sizes[there[0]] == 1:
-            place[there[0]] = i
+        theirs = alignment.x2y[i].tolist()
+        # A token that the teacher lacks belongs to the sequence of the one before
+        chain = int(chain_of[theirs[0]]) if theirs else chain
+        chains.append(chain)
+        if len(theirs) == 1 and n_own[theirs[0]] == 1:
+            place[theirs[0]] = i
         else:
-            good[last] = False
-            good[chain_of[there]] = False
-    good[chain_of[place < 0]] = False
-    new_lengths = torch.bincount(torch.tensor(chain_of_own), minlength=len(lengths)).tolist()
-    edges = teaching.edges
-    kept = good[chain_of[edges.token]]
-    token = place[edges.token[kept]]
-    moved = joined(
-        [EdgeMarginals(token, edges.before[kept], edges.after[kept], edges.probability[kept])]
-    )
-    return Teaching(
-        teaching.tags, tuple(new_lengths), moved, teaching.gold, teaching.temperature, None
-    )
+            is_whole[chain] = False
+    is_whole[chain_of[place < 0]] = False
+    lengths = torch.bincount(torch.tensor(chains), minlength=n_chains).tolist()
+    edges = taken(teaching.edges, is_whole[chain_of[teaching.edges.token]])
+    moved = replace(edges, token=place[edges.token])
+    return replace(teaching, lengths=tuple(lengths), edges=moved, predicates=None)

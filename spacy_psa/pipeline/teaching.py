@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import accumulate
+from dataclasses import dataclass, replace
+from itertools import accumulate, islice
 from math import nan
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ..annotation.alignment import same_tokens
 from ..errors import Errors
-from ..inference import LinearChain
+from ..inference import Constraints, LinearChain, Potentials
 from ..inference.edge_marginals import (
     START,
     EdgeMarginals,
@@ -54,6 +54,66 @@ class Teaching:
     temperature: float = 1.0
     predicates: tuple[int, ...] | None = None
 
+    @property
+    def known(self) -> Tensor:
+        """RETURNS (Tensor): *Shape:* (N,). Booleans: the tokens that have marginals."""
+        known = torch.zeros(sum(self.lengths), dtype=torch.bool)
+        known[self.edges.token] = True
+        return known
+
+    @property
+    def shares(self) -> list[float]:
+        """RETURNS (List[float]): The annotation's share in the loss of each sequence; NaN where the
+        teacher says nothing."""
+        parts = self.known.split(list(self.lengths))
+        return [self.gold if bool(part.all()) else nan for part in parts]
+
+    def in_labels(self, name: str, ids: dict[str, int]) -> Teaching:
+        """Say the same in other labels.
+
+        name (str): Whose labels they are, for messages.
+        ids (Dict[str, int]): The index of each tag.
+        RAISES (ValueError): If the tags are others, not only in another order.
+        """
+        if list(ids) == list(self.tags):
+            return self
+        check_same_tags(name, self.tags, list(ids))
+        new = torch.tensor([*(ids[tag] for tag in self.tags), START])
+        before, after = new[self.edges.before], new[self.edges.after]
+        return replace(self, tags=tuple(ids), edges=replace(self.edges, before=before, after=after))
+
+    def in_sequences(self, lengths: Sequence[int]) -> Teaching:
+        """Divide the tokens into other sequences. Where one begins, the marginals of the token
+        remain; where one goes on, the teacher's tokens are independent.
+
+        RAISES (ValueError): If these are other tokens.
+        """
+        if tuple(lengths) == self.lengths:
+            return self
+        if sum(lengths) != sum(self.lengths):
+            problem = f"they are of {sum(self.lengths)} tokens, and there are {sum(lengths)}"
+            raise ValueError(Errors.P023.format(problem=problem))
+        old, new = ({*accumulate(own, initial=0)} for own in (self.lengths, lengths))
+        changed = sorted(old ^ new)
+        is_changed = torch.isin(self.edges.token, torch.tensor(changed, dtype=torch.long))
+        parts = [taken(self.edges, ~is_changed)]
+        start = torch.tensor([START]), torch.ones(1)
+        for token in changed:
+            earlier, p = start if token in new else self._marginals(token - 1)
+            labels, q = self._marginals(token)
+            before, after = torch.meshgrid(earlier, labels, indexing="ij")
+            tokens = torch.full_like(after, token)
+            pairs = tokens, before, after, torch.outer(p, q)
+            parts.append(EdgeMarginals(*(x.flatten() for x in pairs)))
+        return replace(self, lengths=tuple(lengths), edges=joined(parts))
+
+    def _marginals(self, token: int) -> tuple[Tensor, Tensor]:
+        """The labels of a token and their probabilities."""
+        own = self.edges.token == token
+        labels, places = self.edges.after[own].unique(return_inverse=True)
+        q = torch.zeros(len(labels)).index_add(0, places, self.edges.probability[own])
+        return labels, q
+
 
 def teach(doc: Doc, name: str, teaching: Teaching) -> None:
     """Attach what a teacher says to the reference of an example."""
@@ -87,69 +147,56 @@ class Lessons:
         RAISES (ValueError): If a teacher has other tags or other tokens.
         """
         self.name = name
-        parts, shares, temperatures, offset = [], [], [], 0
-        for teaching, own in zip(teachings, lengths, strict=True):
-            if teaching is None:
-                shares += [nan] * len(own)
-                temperatures += [1.0] * len(own)
-            else:
-                edges = _in_labels(teaching, name, ids)
-                if tuple(own) != teaching.lengths:
-                    edges = rechained(edges, teaching.lengths, own)
-                parts.append(_moved(edges, offset))
-                shares += _shares(edges, own, teaching.gold)
-                temperatures += [teaching.temperature] * len(own)
-            offset += sum(own)
+        tags, nothing = tuple(ids), joined([])
+        said = [
+            Teaching(tags, tuple(own), nothing, gold=nan)
+            if teaching is None
+            else teaching.in_labels(name, ids).in_sequences(own)
+            for teaching, own in zip(teachings, lengths, strict=True)
+        ]
+        parts, first = [], 0
+        for one in said:
+            parts.append(_moved(one.edges, first))
+            first += sum(one.lengths)
         self.edges = joined(parts)
-        share = torch.tensor(shares, dtype=torch.float64)
+        share = torch.tensor([x for one in said for x in one.shares], dtype=torch.float64)
         # Only the teacher says anything (0), or only the annotation (NaN)
         self.gold = share.masked_fill(~is_annotated.cpu(), 0.0).masked_fill(share.isnan(), 1.0)
+        temperatures = [one.temperature for one in said for _ in one.lengths]
         self.temperatures = torch.tensor(temperatures, dtype=torch.float64)
 
     def losses(
-        self, likelihood: Tensor, student: LinearChain, *, is_constrained: bool = False
+        self,
+        likelihood: Tensor,
+        student: Potentials,
+        *,
+        constraints: Constraints | None = None,
+        backend: str | None = None,
     ) -> Tensor:
         """Mix the loss of the annotation (C,) with that of the teacher: gold · likelihood + (1 −
         gold) · T² · H(p_T, p_S). *Shape:* (C,).
 
-        is_constrained (bool): Whether constraints rule out some of the student's sequences.
-        RAISES (ValueError): If they rule out what the teacher does not.
+        student (Potentials): The student's scores.
+        constraints (Optional[Constraints]): Sequences that the student rules out.
+        backend (Optional[str]): See `LinearChain`.
+        RAISES (ValueError): If the constraints rule out what the teacher does not.
         """
         gold = self.gold.to(likelihood)
         total = gold * likelihood
         for temperature in self.temperatures.unique().tolist():
-            chain = student
-            if temperature != 1.0:
-                chain = LinearChain(student.potentials.tempered(temperature))
-                chain._backend = student._backend
+            scores = student if temperature == 1.0 else student.tempered(temperature)
+            chain = LinearChain(scores, constraints=constraints, backend=backend)
             weight = (1.0 - gold) * (self.temperatures == temperature).to(gold)
             entropy = cross_entropy(self.edges, chain)
             # Scores that are not finite are not due to constraints: training has diverged
             if (
-                is_constrained
+                constraints is not None
                 and bool(entropy.isinf().any())
-                and bool(chain.potentials.emissions.isfinite().all())
+                and bool(scores.emissions.isfinite().all())
             ):
                 raise ValueError(Errors.P540.format(name=self.name, why=OTHER_SEQUENCES))
             total = total + weight * temperature**2 * entropy.to(total)
         return total
-
-
-def _shares(edges: EdgeMarginals, lengths: Sequence[int], gold: float) -> Iterator[float]:
-    """The share of the annotation; NaN where the teacher says nothing."""
-    known = torch.zeros(sum(lengths), dtype=torch.bool)
-    known[edges.token] = True
-    for part in known.split(list(lengths)):
-        yield gold if bool(part.all()) else nan
-
-
-def _in_labels(teaching: Teaching, name: str, ids: dict[str, int]) -> EdgeMarginals:
-    if list(ids) == list(teaching.tags):
-        return teaching.edges
-    check_same_tags(name, teaching.tags, list(ids))
-    new = torch.tensor([*(ids[tag] for tag in teaching.tags), START])
-    edges = teaching.edges
-    return EdgeMarginals(edges.token, new[edges.before], new[edges.after], edges.probability)
 
 
 def check_same_tags(name: str, teachers: Sequence[str], own: Sequence[str]) -> None:
@@ -164,44 +211,6 @@ def check_same_tags(name: str, teachers: Sequence[str], own: Sequence[str]) -> N
     ]
     if only:
         raise ValueError(Errors.P531.format(name=name, problem="; ".join(only)))
-
-
-def _moved(edges: EdgeMarginals, offset: int) -> EdgeMarginals:
-    return EdgeMarginals(edges.token + offset, edges.before, edges.after, edges.probability)
-
-
-def rechained(edges: EdgeMarginals, before: Sequence[int], now: Sequence[int]) -> EdgeMarginals:
-    """Divide tokens into other sequences. Where one begins, the marginals of the token remain;
-    where one goes on, the teacher's tokens are independent."""
-    if sum(before) != sum(now):
-        problem = f"they are of {sum(before)} tokens, and there are {sum(now)}"
-        raise ValueError(Errors.P023.format(problem=problem))
-    old, new = ({*accumulate(lengths, initial=0)} for lengths in (before, now))
-    changed = (old ^ new) - {sum(now)}
-    is_changed = torch.zeros(sum(now) + 1, dtype=torch.bool)
-    is_changed[list(changed)] = True
-    parts = [taken(edges, ~is_changed[edges.token])]
-    for token in sorted(changed):
-        labels, q = _labels(edges, token)
-        if token in new:
-            first = torch.full_like(labels, START)
-            parts.append(EdgeMarginals(torch.full_like(labels, token), first, labels, q))
-            continue
-        earlier, p = _labels(edges, token - 1)
-        pairs = torch.cartesian_prod(earlier, labels) if len(earlier) and len(labels) else None
-        if pairs is not None:
-            tokens = torch.full_like(pairs[:, 0], token)
-            both = torch.outer(p, q).flatten()
-            parts.append(EdgeMarginals(tokens, pairs[:, 0], pairs[:, 1], both))
-    return joined(parts)
-
-
-def _labels(edges: EdgeMarginals, token: int) -> tuple[Tensor, Tensor]:
-    """The labels of a token and their probabilities."""
-    own = edges.token == token
-    labels, places = edges.after[own].unique(return_inverse=True)
-    q = torch.zeros(len(labels)).index_add(0, places, edges.probability[own])
-    return labels, q
 
 
 def role_distribution(
@@ -227,19 +236,45 @@ def teachings(
 ) -> Iterator[Teaching]:
     """Divide a batch's distribution into what is said of each document."""
     edges = pair_marginals(chain, mass=mass, most=most)
-    lengths, first, offset = chain.potentials.lengths, 0, 0
-    for i, n in enumerate(n_chains):
-        own = lengths[first : first + n]
-        bounds = torch.tensor([offset, offset + sum(own)])
-        low, high = torch.searchsorted(edges.token, bounds).tolist()
+    documents = by_document(edges, chain.potentials.lengths, n_chains)
+    for i, (lengths, own) in enumerate(documents):
         yield Teaching(
             tuple(tags),
+            lengths,
             own,
-            _moved(taken(edges, slice(low, high)), -offset),
             temperature=temperature,
             predicates=None if predicates is None else tuple(predicates[i]),
         )
-        first, offset = first + n, offset + sum(own)
+
+
+def by_document(
+    edges: EdgeMarginals, lengths: Sequence[int], n_chains: Sequence[int]
+) -> Iterator[tuple[tuple[int, ...], EdgeMarginals]]:
+    """Divide the marginals of a batch, given the lengths of its chains and the number of chains of
+    each document.
+
+    YIELDS (Tuple[Tuple[int, ...], EdgeMarginals]): The lengths of a document's chains, and the
+        marginals, over its tokens.
+    """
+    remaining = iter(lengths)
+    documents = [tuple(islice(remaining, n)) for n in n_chains]
+    bounds = list(accumulate(map(sum, documents), initial=0))
+    rows = torch.searchsorted(edges.token, torch.tensor(bounds)).tolist()
+    for i, own in enumerate(documents):
+        yield own, _moved(taken(edges, slice(rows[i], rows[i + 1])), -bounds[i])
+
+
+def merged(edges: EdgeMarginals, n_labels: int) -> EdgeMarginals:
+    """Add up the probabilities of pairs that are there more than once."""
+    code = (edges.token * (n_labels + 1) + edges.before - START) * n_labels + edges.after
+    code, places = code.unique(return_inverse=True)
+    probability = torch.zeros(len(code)).index_add(0, places, edges.probability)
+    token, pair = code // ((n_labels + 1) * n_labels), code % ((n_labels + 1) * n_labels)
+    return EdgeMarginals(token, pair // n_labels + START, pair % n_labels, probability)
+
+
+def _moved(edges: EdgeMarginals, offset: int) -> EdgeMarginals:
+    return replace(edges, token=edges.token + offset)
 
 
 def check_same_words(examples: Sequence[Example]) -> None:

@@ -11,7 +11,7 @@ from spacy.training import Example
 
 from spacy_psa.inference import LinearChain, Potentials
 from spacy_psa.inference.edge_marginals import cross_entropy, pair_marginals
-from spacy_psa.pipeline.teaching import Teaching, rechained, teach, teachings
+from spacy_psa.pipeline.teaching import Teaching, teach, teachings
 
 from ..inference.brute_force import random_potentials
 from ..pipeline import srl_data
@@ -183,8 +183,8 @@ def test_docs_without_predicates_teach_nothing() -> None:
 def test_other_sentences_of_the_same_tokens() -> None:
     # One chain of two tokens and one of one become chains of one and of two
     p = random_potentials(3, (2, 1), seed=1)
-    edges = pair_marginals(LinearChain(p))
-    moved = rechained(edges, (2, 1), (1, 2))
+    teaching = Teaching(("A", "B", "C"), (2, 1), pair_marginals(LinearChain(p)))
+    moved = teaching.in_sequences((1, 2)).edges
     marginals = LinearChain(p).marginals.float()
     for token, before in ((0, -1), (1, -1)):
         own = moved.token == token
@@ -198,4 +198,4 @@ def test_other_sentences_of_the_same_tokens() -> None:
     q = Potentials(p.emissions, (1, 2), p.transitions)
     assert bool(torch.isfinite(cross_entropy(moved, LinearChain(q))).all())
     with pytest.raises(ValueError, match="P023"):
-        rechained(edges, (2, 1), (1, 1))
+        teaching.in_sequences((1, 1))

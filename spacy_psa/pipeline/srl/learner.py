@@ -91,7 +91,7 @@ class RoleLearner(Learner):
             smoothing = self.pipe.cfg["label_smoothing"]
             negative = -smoothed_log_prob(LinearChain(leaf), labels, smoothing)
             if lessons is not None:
-                negative = lessons.losses(negative, LinearChain(leaf))
+                negative = lessons.losses(negative, leaf)
             return negative.sum() / len(labels)
 
         return loss_and_gradient(loss, potentials)
@@ -127,7 +127,7 @@ class RoleLearner(Learner):
 
         def loss(leaf: Potentials) -> torch.Tensor:
             zeros = torch.zeros(len(leaf.lengths), dtype=torch.float64, device=leaf.device)
-            return lessons.losses(zeros, LinearChain(leaf)).sum() / max(1, leaf.n_tokens)
+            return lessons.losses(zeros, leaf).sum() / max(1, leaf.n_tokens)
 
         return docs, (docs, predicates), partial(loss_and_gradient, loss)
 

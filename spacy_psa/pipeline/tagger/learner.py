@@ -148,9 +148,7 @@ class TagLearner(Learner):
         def loss(leaf: Potentials) -> torch.Tensor:
             if lessons is None:
                 return self._reduced(likelihood(leaf))
-            chain = LinearChain(leaf, constraints=constraints, backend=backend)
-            is_constrained = constraints is not None
-            both = lessons.losses(likelihood(leaf), chain, is_constrained=is_constrained)
+            both = lessons.losses(likelihood(leaf), leaf, constraints=constraints, backend=backend)
             return self._reduced(both)
 
         return loss_and_gradient(loss, potentials)
@@ -197,10 +195,10 @@ class TagLearner(Learner):
         constraints = self.tagset.constraints if self.pipe.cfg["constrain_training"] else None
 
         def loss(leaf: Potentials) -> torch.Tensor:
-            student = LinearChain(leaf, constraints=constraints, backend=backend)
             zeros = torch.zeros(len(leaf.lengths), dtype=torch.float64, device=leaf.device)
-            is_constrained = constraints is not None
-            return self._reduced(lessons.losses(zeros, student, is_constrained=is_constrained))
+            return self._reduced(
+                lessons.losses(zeros, leaf, constraints=constraints, backend=backend)
+            )
 
         return docs, docs, partial(loss_and_gradient, loss)
 
