@@ -47,26 +47,31 @@ def read_model(model: Model, data: bytes) -> None:
         raise ValueError(Errors.P202.format(problem=problem))
     parts = zip(*(message[part] for part in ("nodes", "attrs", "params", "shims")), strict=True)
     for node, (info, attrs, params, shims) in zip(nodes, parts, strict=True):
-        problems = (
+        _check(
+            node,
             *_info_problems(node, info, len(nodes)),
             *_attr_problems(node, attrs),
             *_param_problems(node, params, info.get("dims")),
             *_shim_problems(node, shims),
         )
-        for problem in problems:
-            raise ValueError(Errors.P203.format(problem=f"in the layer '{node.name}', {problem}"))
     configured = [(node, dict(node.attrs)) for node in nodes if _is_ours(node)]
     for node in nodes:
         for shim in _networks(node):
             if isinstance(shim, WordCharacterShim):
                 shim.words_from = None  # allows words of a sample: the whole model is replaced
     model.from_dict(message)
+    # Sizes of networks are known only once they are loaded
     for node, info in zip(nodes, message["nodes"], strict=True):
-        _check_loaded(node, info["dims"])
+        _check(
+            node,
+            *_network_problems(node, info["dims"]),
+            *_part_problems(node),
+            *_window_problems(node),
+        )
+        _check_all_finite(node)
     for node, attrs in configured:
         node.attrs.update(attrs)
-        for problem in _width_problems(node):
-            raise ValueError(Errors.P203.format(problem=f"in the layer '{node.name}', {problem}"))
+        _check(node, *_width_problems(node))
 
 
 def has_network(model: Model) -> bool:
@@ -74,10 +79,13 @@ def has_network(model: Model) -> bool:
     return next(networks(model), None) is not None
 
 
-def _check_loaded(node: Model, dims: Mapping[str, int | None]) -> None:
-    """Check that the data loaded into a layer is consistent, and that its weights are finite."""
-    for problem in (*_size_problems(node, dims), *_window_problems(node)):
+def _check(node: Model, *problems: str) -> None:
+    """Report the first problem with a layer, if there is one."""
+    for problem in problems:
         raise ValueError(Errors.P203.format(problem=f"in the layer '{node.name}', {problem}"))
+
+
+def _check_all_finite(node: Model) -> None:
     for shim in _networks(node):
         if network_of(shim) is not None:
             for name, tensor in network_of(shim).state_dict().items():
@@ -192,8 +200,8 @@ def _shim_problems(node: Model, shims: list[Any]) -> Iterator[str]:
         yield "a network has the wrong type"
 
 
-def _size_problems(node: Model, dims: Mapping[str, int | None]) -> Iterator[str]:
-    """Find inconsistencies in the loaded data."""
+def _network_problems(node: Model, dims: Mapping[str, int | None]) -> Iterator[str]:
+    """Find differences between the sizes of a layer and those of its network."""
     for shim in _networks(node):
         if network_of(shim) is None:
             # Before there are weights, some sizes may be set, but not all
@@ -208,23 +216,27 @@ def _size_problems(node: Model, dims: Mapping[str, int | None]) -> Iterator[str]
         for dim, size in sizes.items():
             if own.get(dim) is not None and own[dim] != size:
                 yield f"the dimension '{dim}' is {size}, but that of the network is {own[dim]}"
+
+
+def _part_problems(node: Model) -> Iterator[str]:
+    """Find differences between the sizes of a layer of this package and those of its parts."""
     if not _is_ours(node):
         return
+    n_outputs = node.maybe_get_dim("nO")
     if function_of(node) is average:
         for layer in node.layers:
-            if layer.maybe_get_dim("nO") != node.maybe_get_dim("nO"):
+            if layer.maybe_get_dim("nO") != n_outputs:
                 yield f"one of the models has {layer.maybe_get_dim('nO')} outputs"
     if not node.has_ref("network"):
         return
-    tok2vec, network = node.layers[0], node.get_ref("network")
-    for what, outer, inner in (
-        ("outputs", node.maybe_get_dim("nO"), network.maybe_get_dim("nO")),
-        ("inputs", tok2vec.maybe_get_dim("nO"), network.maybe_get_dim("nI")),
-    ):
-        # Labels that were added after training have no rows in the network yet
-        is_wrong = inner != outer if what == "inputs" else (inner or 0) > (outer or 0)
-        if None not in (outer, inner) and is_wrong:
-            yield f"there are {outer} {what}, but the network has {inner}"
+    network = node.get_ref("network")
+    n_own = network.maybe_get_dim("nO")
+    # Labels that were added after training have no rows in the network yet
+    if n_outputs is not None and n_own is not None and n_own > n_outputs:
+        yield f"there are {n_outputs} outputs, but the network has {n_own}"
+    n_inputs, n_own = node.layers[0].maybe_get_dim("nO"), network.maybe_get_dim("nI")
+    if None not in (n_inputs, n_own) and n_inputs != n_own:
+        yield f"there are {n_inputs} inputs, but the network has {n_own}"
 
 
 def _width_problems(node: Model) -> Iterator[str]:
