@@ -9,8 +9,6 @@ computed in float64.
 
 from __future__ import annotations
 
-from functools import singledispatch
-
 import torch
 from torch import Tensor, nn
 
@@ -118,40 +116,24 @@ class BFloat16TokenBias(nn.Module):
         return for_pairs(self.projection(x), self.columns, self.max_distance)
 
 
-@singledispatch
 def reduced_bias(bias: nn.Module) -> nn.Module:
     """Replace a positional bias, modified in place, by one that does not depend on padding, with
-    products in bfloat16. A bias of a type without a rule is computed in float64."""
+    products in bfloat16. A bias of any other type is computed in float64."""
+    if isinstance(bias, GaussianBias):
+        return bias  # There is no product
+    if isinstance(bias, TokenPositionBias):
+        projection = _projection(bias.relative, bias.constant())
+        return BFloat16TokenBias(projection, clipped_distances, bias.max_distance)
+    if isinstance(bias, TokenOffsetBias):
+        return BFloat16TokenBias(_projection(bias.relative), clipped_offsets, bias.max_distance)
+    if isinstance(bias, PSABias):
+        if bias.token_position is not None:
+            bias.add_module("token_position", reduced_bias(bias.token_position))
+        return bias
+    if isinstance(bias, BiasMixture):
+        bias.biases = nn.ModuleList(reduced_bias(part) for part in bias.biases)
+        return bias
     return Float64Bias(bias)
-
-
-@reduced_bias.register
-def _gaussian(bias: GaussianBias) -> nn.Module:
-    return bias  # There is no product
-
-
-@reduced_bias.register
-def _psa(bias: PSABias) -> nn.Module:
-    if bias.token_position is not None:
-        bias._modules["token_position"] = reduced_bias(bias.token_position)
-    return bias
-
-
-@reduced_bias.register
-def _mixture(bias: BiasMixture) -> nn.Module:
-    bias.biases = nn.ModuleList(reduced_bias(part) for part in bias.biases)
-    return bias
-
-
-@reduced_bias.register
-def _token_position(bias: TokenPositionBias) -> nn.Module:
-    projection = _projection(bias.relative, bias.constant())
-    return BFloat16TokenBias(projection, clipped_distances, bias.max_distance)
-
-
-@reduced_bias.register
-def _token_offset(bias: TokenOffsetBias) -> nn.Module:
-    return BFloat16TokenBias(_projection(bias.relative), clipped_offsets, bias.max_distance)
 
 
 def _projection(weight: Tensor, constant: Tensor | None = None) -> nn.Linear:

@@ -1,8 +1,7 @@
 """Reduced precision for prediction: networks with their matrices in bfloat16.
 
-`to_bfloat16` has a rule for each type of layer that returns its replacement. A layer without a rule
-stays, and the rules are applied to its parts. Register rules for custom layers with
-`to_bfloat16.register`.
+`to_bfloat16` replaces the layers in `REPLACEMENTS`. Others stay, and their parts are replaced,
+unless there is a rule for their type. Register rules for custom layers with `to_bfloat16.register`.
 
 A replacement reads and writes float32, so the rest of the network is unaffected. Internally, inputs
 and weights are rounded to 8 bits of precision and products are accumulated in float32. Nothing
@@ -113,10 +112,26 @@ class BFloat16WordEmbedding(nn.Module):
         return output.index_copy(0, torch.nonzero(rows < 0).squeeze(1), vectors.to(output.dtype))
 
 
+# By the type itself: subclasses may compute something else; or their weights may be read by another
+# layer, as in PyTorch's multi-head attention
+REPLACEMENTS: dict[type[nn.Module], Callable[[Any], nn.Module]] = {
+    nn.Linear: BFloat16Linear,
+    BiLSTM: BFloat16BiLSTM,
+    CharacterBiLSTM: BFloat16CharacterBiLSTM,
+    WordEmbedding: BFloat16WordEmbedding,
+    AdditiveSelfAttention: BFloat16AdditiveSelfAttention,
+}
+
+
 @singledispatch
 def to_bfloat16(layer: nn.Module) -> nn.Module:
-    """Replace layers in full precision by layers in bfloat16, in place. A layer without a rule for
-    its type stays."""
+    """Replace layers in full precision by layers in bfloat16, in place. Other layers
+    stay."""
+    replacement = REPLACEMENTS.get(type(layer))
+    return _with_reduced_parts(layer) if replacement is None else replacement(layer)
+
+
+def _with_reduced_parts(layer: nn.Module) -> nn.Module:
     for name, part in list(layer._modules.items()):
         if part is not None:
             setattr(layer, name, to_bfloat16(part))
@@ -125,7 +140,7 @@ def to_bfloat16(layer: nn.Module) -> nn.Module:
 
 @to_bfloat16.register
 def _context_fusion(layer: ContextFusion) -> nn.Module:
-    to_bfloat16.dispatch(nn.Module)(layer)
+    _with_reduced_parts(layer)
     # Only layers that round them anyway read these
     inner = [layer.hidden]
     if isinstance(layer.gate, FusionGate):
@@ -135,24 +150,9 @@ def _context_fusion(layer: ContextFusion) -> nn.Module:
     return layer
 
 
-def _replace(kind: type[nn.Module], replacement: Callable[[Any], nn.Module]) -> None:
-    """Replace layers of a type, but not those of its subclasses, which may compute something else;
-    or their weights may be read by another layer, as in PyTorch's multi-head attention."""
-
-    def rule(layer: nn.Module) -> nn.Module:
-        stays = to_bfloat16.dispatch(nn.Module)
-        return replacement(layer) if type(layer) is kind else stays(layer)
-
-    to_bfloat16.register(kind, rule)
-
-
-_replace(nn.Linear, BFloat16Linear)
-_replace(BiLSTM, BFloat16BiLSTM)
-_replace(CharacterBiLSTM, BFloat16CharacterBiLSTM)
-_replace(WordEmbedding, BFloat16WordEmbedding)
-_replace(AdditiveSelfAttention, BFloat16AdditiveSelfAttention)
-# It reads the weights of its parts without calling them
-to_bfloat16.register(nn.TransformerEncoderLayer, lambda layer: layer)
+@to_bfloat16.register
+def _encoder_layer(layer: nn.TransformerEncoderLayer) -> nn.Module:
+    return layer  # It reads the weights of its parts without calling them
 
 
 @to_bfloat16.register
