@@ -95,16 +95,16 @@ class Teaching:
             raise ValueError(Errors.P023.format(problem=problem))
         old, new = ({*accumulate(own, initial=0)} for own in (self.lengths, lengths))
         changed = sorted(old ^ new)
-        is_changed = torch.isin(self.edges.token, torch.tensor(changed, dtype=torch.long))
-        parts = [taken(self.edges, ~is_changed)]
+        is_changed = torch.zeros(sum(lengths), dtype=torch.bool)
+        is_changed[changed] = True
+        parts = [taken(self.edges, ~is_changed[self.edges.token])]
         start = torch.tensor([START]), torch.ones(1)
         for token in changed:
             earlier, p = start if token in new else self._marginals(token - 1)
             labels, q = self._marginals(token)
-            before, after = torch.meshgrid(earlier, labels, indexing="ij")
+            before, after = earlier.repeat_interleave(len(labels)), labels.repeat(len(earlier))
             tokens = torch.full_like(after, token)
-            pairs = tokens, before, after, torch.outer(p, q)
-            parts.append(EdgeMarginals(*(x.flatten() for x in pairs)))
+            parts.append(EdgeMarginals(tokens, before, after, torch.outer(p, q).flatten()))
         return replace(self, lengths=tuple(lengths), edges=joined(parts))
 
     def _marginals(self, token: int) -> tuple[Tensor, Tensor]:
