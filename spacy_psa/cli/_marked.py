@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from ._templates import Template, read_template
+from ._templates import Template, moved, read_template
 
 ARCHITECTURE = "spacy_psa.MarkedRoleLabeler.v1"
 UPSTREAM = "transformer"
@@ -35,8 +35,4 @@ def mark_predicates(template: Template, name: str) -> Template:
     }
     template.config["nlp"]["pipeline"].remove(UPSTREAM)
     old, new = f"components.{UPSTREAM}.model", f"components.{name}.model.tok2vec"
-    comments = {
-        (new + section.removeprefix(old) if section.startswith(old) else section, setting): text
-        for (section, setting), text in template.comments.items()
-    }
-    return replace(template, comments=comments)
+    return replace(template, comments=moved(template.comments, old, new))

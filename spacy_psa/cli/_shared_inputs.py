@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from ..errors import Errors
 from ._assembly import BEST, assemble, assemble_roles, small_roles
 from ._marked import mark_predicates
 from ._names import ROLES, unknown
-from ._templates import Template, read_template
+from ._templates import Template, moved, read_template
 
 if TYPE_CHECKING:
     from thinc.api import Config
@@ -62,55 +62,26 @@ def assemble_shared(
     `assemble` and `assemble_roles`."""
     if inputs.freeze and inputs.transformer is None:
         raise ValueError(Errors.P200)
-    components = _components(target.split() or [target])
-    taggers = [_of_target(system, t, name, device, options) for name, t in components.items()]
-    weights = [part.config["training"]["score_weights"] for part in taggers]
-    template = reduce(Template.merge, taggers)
+    targets = _components(target.split() or [target])
+    has_roles = SRL in targets
+    is_marked = has_roles and inputs.marks_predicates
+    # What a step merges overrides settings of those before, and is described above them
+    template = _of_targets(system, targets, device, options)
     if inputs.encoder is not None or inputs.transformer is not None:
-        about = _about_network(template.about, system, inputs.encoder, roles=SRL in components)
-        template = replace(template, about=about)
-    upstream, kind = "tok2vec", "shared" if len(components) > 1 else ""
-    if kind and inputs.transformer is None:
-        template = template.merge(_shared_embedding(template, next(iter(components))))
-    if inputs.transformer is not None:
-        upstream, kind = "transformer", "frozen" if inputs.freeze else "tuned"
-        template = _with_training(template, roles=SRL in components)
-    is_marked = SRL in components and inputs.marks_predicates
-    parts: list[Template] = []
+        template = _about_network(template, system, inputs.encoder, roles=has_roles)
     if inputs.encoder is not None and not is_marked:
-        places = tuple(f"components.{name}.model.encoder" for name in components)
-        # They are about the encoder that is replaced
-        kept = {at: text for at, text in template.comments.items() if not at[0].startswith(places)}
-        template = replace(template, comments=kept)
-        parts = [_encoder(inputs.encoder, name, options["recipe"]) for name in components]
-    if kind:
-        parts += [_renamed(read_template("inputs", kind), name) for name in components]
-    if inputs.raw:
-        parts.append(read_template("inputs", "raw"))
-    if SRL not in components and (inputs.raw or inputs.transformer is not None):
-        parts += [_renamed(read_template("inputs", "batches"), name) for name in components]
-    if inputs.transformer is not None and device == "gpu":
-        parts += [_renamed(read_template("inputs", "transformer-gpu"), name) for name in components]
-    template = reduce(Template.merge, parts, template)
-    config = template.config
-    before = ["sentencizer"] * inputs.raw
-    config["nlp"]["pipeline"] = [*before, *([upstream] if kind else []), *components]
-    config["training"]["annotating_components"][:0] = before
-    config["training"]["score_weights"] = {
-        score: weight and weight / len(weights)
-        for part in weights
-        for score, weight in part.items()
-    }
-    if inputs.raw:
-        # A rule, whose score would count as much as all that is learned
-        config["training"]["score_weights"].update(sents_f=None, sents_p=None, sents_r=None)
+        template = _with_encoder(template, targets, inputs.encoder, options["recipe"])
     if inputs.transformer is not None:
-        for name in components:
-            _limit_dropout(config["components"][name]["model"]["encoder"])
-        if SRL in components and not inputs.freeze:
-            config["training"]["optimizer"]["groups"]["transformer"]["factor"] = ROLES_FACTOR
+        template = _on_transformer(template, targets, device, freeze=inputs.freeze)
+    elif len(targets) > 1:
+        template = _on_shared_embedding(template, targets)
+    if inputs.raw:  # after a frozen transformer, before which its component runs
+        template = _in_sentences(template)
+    if not has_roles and (inputs.raw or inputs.transformer is not None):
+        template = _merge_for_each(template, "batches", targets)
     if is_marked:
         template = mark_predicates(template, SRL)
+    # Components may have parts in common
     return replace(template, about=list(dict.fromkeys(template.about)))
 
 
@@ -128,6 +99,21 @@ def _components(targets: Sequence[str]) -> dict[str, str]:
     if len(found) < len(targets):
         raise ValueError(Errors.P167.format(targets=" ".join(targets), names=", ".join(found)))
     return found
+
+
+def _of_targets(
+    system: str, targets: Mapping[str, str], device: str, options: dict[str, Any]
+) -> Template:
+    """The template of a component for each target, whose scores count alike."""
+    parts = [_of_target(system, target, name, device, options) for name, target in targets.items()]
+    template = reduce(Template.merge, parts)
+    template.config["nlp"]["pipeline"] = [*targets]
+    template.config["training"]["score_weights"] = {
+        score: weight and weight / len(parts)
+        for part in parts
+        for score, weight in part.config["training"]["score_weights"].items()
+    }
+    return template
 
 
 def _of_target(
@@ -149,8 +135,8 @@ def _of_target(
 
 
 def _about_network(
-    about: Sequence[str], system: str, encoder: str | None, *, roles: bool
-) -> list[str]:
+    template: Template, system: str, encoder: str | None, *, roles: bool
+) -> Template:
     """Describe a system by what is left of it, instead of its words, characters and encoder."""
     parts = f"encoder and decoder of {system}"
     if encoder == "none":
@@ -161,7 +147,50 @@ def _about_network(
         described = read_template("systems", system).about
     else:
         described = [read_template(ROLES, name).about[0] for name in (system, small_roles(system))]
-    return [f"The {parts}.", *(part for part in about if part not in described)]
+    about = [part for part in template.about if part not in described]
+    return replace(template, about=[f"The {parts}.", *about])
+
+
+def _with_encoder(
+    template: Template, names: Collection[str], encoder: str, recipe: str
+) -> Template:
+    """Replace the encoders of components, and the comments on them."""
+    places = tuple(f"components.{name}.model.encoder" for name in names)
+    kept = {at: text for at, text in template.comments.items() if not at[0].startswith(places)}
+    parts = [_encoder(encoder, name, recipe) for name in names]
+    return reduce(Template.merge, parts, replace(template, comments=kept))
+
+
+def _encoder(encoder: str, name: str, recipe: str) -> Template:
+    """The template of an encoder of its own, with the settings of a recipe."""
+    if encoder not in ENCODERS:
+        raise ValueError(unknown("encoder", encoder, list(ENCODERS)))
+    system = ENCODERS[encoder]
+    if system is None:
+        if name == SRL:
+            raise ValueError(Errors.P199)
+        return Template(_config({"components": {name: {"model": {"encoder": None}}}}), {}, [])
+    template = read_template("systems", system)
+    if recipe == BEST:
+        template = template.merge(read_template(BEST, system))
+    template = _renamed(template, name)
+    model = {"encoder": template.config["components"][name]["model"]["encoder"]}
+    return Template(_config({"components": {name: {"model": model}}}), template.comments, [])
+
+
+def _on_transformer(
+    template: Template, names: Collection[str], device: str, *, freeze: bool
+) -> Template:
+    """Put components, with their final encoders, on a transformer, and train them as it needs."""
+    template = _with_training(template, roles=SRL in names)
+    template = _listening(template, names, "transformer", "frozen" if freeze else "tuned")
+    if device == "gpu":
+        template = _merge_for_each(template, "transformer-gpu", names)
+    for name in names:
+        _limit_dropout(template.config["components"][name]["model"]["encoder"])
+    if SRL in names and not freeze:
+        template.config["training"]["optimizer"]["groups"]["transformer"]["factor"] = ROLES_FACTOR
+    return template
 
 
 def _with_training(template: Template, *, roles: bool) -> Template:
@@ -184,33 +213,47 @@ def _with_training(template: Template, *, roles: bool) -> Template:
     return reduce(Template.merge, (read_template("inputs", name) for name in wanted), template)
 
 
-def _encoder(encoder: str, name: str, recipe: str) -> Template:
-    """The template of an encoder of its own, with the settings of a recipe."""
-    if encoder not in ENCODERS:
-        raise ValueError(unknown("encoder", encoder, list(ENCODERS)))
-    system = ENCODERS[encoder]
-    if system is None:
-        if name == SRL:
-            raise ValueError(Errors.P199)
-        return Template(_config({"components": {name: {"model": {"encoder": None}}}}), {}, [])
-    template = read_template("systems", system)
-    if recipe == BEST:
-        template = template.merge(read_template(BEST, system))
-    template = _renamed(template, name)
-    model = {"encoder": template.config["components"][name]["model"]["encoder"]}
-    return Template(_config({"components": {name: {"model": model}}}), template.comments, [])
+def _limit_dropout(encoder: Any) -> None:
+    """Limit the dropout rates in the block of an encoder."""
+    for key, value in encoder.items() if isinstance(encoder, dict) else ():
+        if key.endswith("dropout"):
+            encoder[key] = min(value, MAX_DROPOUT)
+        _limit_dropout(value)
 
 
-def _shared_embedding(template: Template, component: str) -> Template:
-    """The embedding of a component, as one that others may have, too."""
-    place, shared = f"components.{component}.model.tok2vec", "components.tok2vec.model"
-    model = template.config["components"][component]["model"]["tok2vec"]
-    comments = {
-        (section.replace(place, shared, 1), setting): comment
-        for (section, setting), comment in template.comments.items()
-        if section == place or section.startswith(f"{place}.")
-    }
-    return Template(_config({"components": {"tok2vec": {"model": model}}}), comments, [])
+def _on_shared_embedding(template: Template, names: Collection[str]) -> Template:
+    """Put components on one embedding, that of the first, which the others have as well."""
+    first = next(iter(names))
+    old, new = f"components.{first}.model.tok2vec", "components.tok2vec.model"
+    model = template.config["components"][first]["model"]["tok2vec"]
+    shared = _config({"components": {"tok2vec": {"model": model}}})
+    comments = moved(template.comments, old, new)
+    template = template.merge(Template(shared, comments, []))
+    return _listening(template, names, "tok2vec", "shared")
+
+
+def _listening(template: Template, names: Collection[str], upstream: str, kind: str) -> Template:
+    """Let components get the vectors of a component that runs before them."""
+    template = _merge_for_each(template, kind, names)
+    template.config["nlp"]["pipeline"].insert(0, upstream)
+    return template
+
+
+def _in_sentences(template: Template) -> Template:
+    """Let a rule find the sentences of texts, before all other components."""
+    template = template.merge(read_template("inputs", "raw"))
+    template.config["nlp"]["pipeline"].insert(0, "sentencizer")
+    training = template.config["training"]
+    training["annotating_components"].insert(0, "sentencizer")
+    # A rule, whose score would count as much as all that is learned
+    training["score_weights"].update(sents_f=None, sents_p=None, sents_r=None)
+    return template
+
+
+def _merge_for_each(template: Template, part: str, names: Collection[str]) -> Template:
+    """Merge a template in `inputs` once for each component."""
+    parts = [_renamed(read_template("inputs", part), name) for name in names]
+    return reduce(Template.merge, parts, template)
 
 
 def _renamed(template: Template, name: str) -> Template:
@@ -218,11 +261,7 @@ def _renamed(template: Template, name: str) -> Template:
     config = _config(template.config)
     components = config.get("components", {})
     config["components"] = {(name if key == TAGGER else key): components[key] for key in components}
-    old, new = f"components.{TAGGER}", f"components.{name}"
-    comments = {
-        (new + section.removeprefix(old) if section.startswith(old) else section, setting): comment
-        for (section, setting), comment in template.comments.items()
-    }
+    comments = moved(template.comments, f"components.{TAGGER}", f"components.{name}")
     return Template(config, comments, template.about)
 
 
@@ -230,11 +269,3 @@ def _config(sections: dict[str, Any]) -> Config:
     from thinc.api import Config
 
     return Config(sections)
-
-
-def _limit_dropout(encoder: Any) -> None:
-    """Limit the dropout rates in the block of an encoder."""
-    for key, value in encoder.items() if isinstance(encoder, dict) else ():
-        if key.endswith("dropout"):
-            encoder[key] = min(value, MAX_DROPOUT)
-        _limit_dropout(value)

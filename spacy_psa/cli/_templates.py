@@ -101,6 +101,14 @@ def read_template(folder: str, name: str) -> Template:
     return Template(Config().from_str(text, interpolate=False), comments, about)
 
 
+def moved(comments: Mapping[Place, str], old: str, new: str) -> dict[Place, str]:
+    """Move the comments on a section, and those on what is in it, to another section."""
+    return {
+        (new + at.removeprefix(old) if f"{at}.".startswith(f"{old}.") else at, setting): text
+        for (at, setting), text in comments.items()
+    }
+
+
 def _paragraphs(lines: Sequence[str]) -> list[str]:
     """Join the lines of each paragraph; empty lines separate paragraphs."""
     return [" ".join(part.split("\n")) for part in "\n".join(lines).split("\n\n")]
