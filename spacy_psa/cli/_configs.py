@@ -10,7 +10,7 @@ from ._names import LABELS_OF_TOKENS, ROLES
 from ._outputs import shell_line
 from ._schedule import epoch_settings, size_settings, training_docs
 from ._shared_inputs import Inputs, assemble_shared
-from ._templates import names
+from ._templates import Template, names
 from ._training_files import vectors_width
 from ._transformers import read_settings
 
@@ -39,9 +39,8 @@ def make_config(
     """Create the config of a system for a target.
 
     system (str): The system: the name of a file in `templates/systems` or, for semantic roles, in
-        `templates/srl`.
-    target (str): The target, of `TARGETS`. Several, separated by
-        blanks, for a pipeline.
+        `templates/roles`.
+    target (str): The target, of `TARGETS`. Several, separated by blanks, for a pipeline.
     corpus (Optional[Path]): The .spacy file to train on. The schedule of the best recipe, and one
         that counts epochs, are adapted to it (the papers' for roles counts updates). None for one
         of a middle size or, by the paper, the corpus that papers use for the target.
@@ -54,71 +53,83 @@ def make_config(
     """
     from spacy.util import set_dot_to_object
 
-    device = "gpu" if gpu else "cpu"
     check_recipe(recipe)
+    _check_embedding(vectors, characters, inputs, target)
     if inputs.transformer is not None:
         if target == ROLES and recipe == BEST and system in names(ROLES):
             system = small_roles(system)
         recipe = PAPER  # a transformer has a training of its own
+    choices: dict[str, Any] = {"device": "gpu" if gpu else "cpu", "recipe": recipe}
+    if set(target.split()) <= {*LABELS_OF_TOKENS}:
+        choices["spelled"] = vectors is None
+    template = _assemble(system, target, inputs, characters=characters, **choices)
+    config = template.config.copy()
+    settings = config.pop("template", {})
+    if docs is None:
+        docs = [] if corpus is None else training_docs(corpus)
+    schedule: dict[str, Any] = {}
+    epoch = ""
+    if recipe == BEST:
+        in_sentences = target != ROLES and not inputs.raw
+        schedule, epoch = size_settings(corpus, docs, in_sentences=in_sentences)
+    elif "epochs" in settings:
+        schedule, epoch = epoch_settings(config, settings, target, corpus, docs)
+    values = {
+        **schedule,
+        "nlp.lang": lang,
+        "paths.train": None if corpus is None else str(corpus),
+        "paths.vectors": vectors,
+        **(_word_dropout(config["components"]) if recipe == BEST and vectors is not None else {}),
+        **({} if inputs.transformer is None else read_settings(inputs.transformer, config)),
+        **_listener_widths(config["components"], vectors),
+    }
+    for setting, value in values.items():
+        set_dot_to_object(config, setting, value)
+    needs_vectors = vectors is None and recipe == PAPER and inputs.transformer is None
+    usage = _usage(Path(name), target, corpus=corpus, needs_vectors=needs_vectors, gpu=gpu)
+    return template.write(fill(config), usage=usage, values={"epoch": epoch})
+
+
+def _check_embedding(
+    vectors: str | None, characters: str | None, inputs: Inputs, target: str
+) -> None:
+    """Check that no option is for an embedding of words and characters that is replaced."""
     for option, value in (("--vectors", vectors), ("--characters", characters)):
         if value is not None and inputs.transformer is not None:
             raise ValueError(Errors.P198.format(option=option, other="--transformer"))
     if characters is not None and len(target.split()) > 1:
         shared = "several targets and their shared tok2vec"
         raise ValueError(Errors.P198.format(option="--characters", other=shared))
-    choices: dict[str, Any] = {"characters": characters, "device": device, "recipe": recipe}
-    if set(target.split()) <= {*LABELS_OF_TOKENS}:
-        choices["spelled"] = vectors is None
+
+
+def _assemble(system: str, target: str, inputs: Inputs, **choices: Any) -> Template:
+    """Assemble the template for a target or several, and what their components stand on."""
     if inputs.change(target):
-        template = assemble_shared(system, target, inputs, **choices)
-    elif target == ROLES:
-        template = assemble_roles(system, **choices)
-    else:
-        template = assemble(system, target, **choices)
-    config, settings = template.config.copy(), template.settings
-    config.pop("template", None)
-    values: dict[str, Any] = {}
-    comments: dict[str, str] = {}
-    if docs is None:
-        docs = [] if corpus is None else training_docs(corpus)
-    if recipe == BEST:
-        values, comments["epoch"] = size_settings(
-            corpus, docs, in_sentences=target != ROLES and not inputs.raw
-        )
-        embedding = _embedding(config["components"])
-        if vectors is not None and embedding is not None:
-            values[f"{embedding}.word_dropout"] = 0.0
-    elif "epochs" in settings:
-        values, comments["epoch"] = epoch_settings(config, settings, target, corpus, docs)
-    values = {
-        **values,
-        "nlp.lang": lang,
-        "paths.train": None if corpus is None else str(corpus),
-        "paths.vectors": vectors,
-        **({} if inputs.transformer is None else read_settings(inputs.transformer, config)),
-        **_listener_widths(config["components"], vectors),
-    }
-    for setting, value in values.items():
-        set_dot_to_object(config, setting, value)
-    words, options = train_command(
-        Path(name),
-        corpus=corpus,
-        needs_vectors=vectors is None and recipe == PAPER and inputs.transformer is None,
-        gpu=gpu,
-    )
-    python = "python", "-m", "spacy"
-    usage = [f"{shell_line(*python, *words)} \\", f"    {shell_line(*options)}"]
+        return assemble_shared(system, target, inputs, **choices)
     if target == ROLES:
-        model = f"training/{Path(name).stem}/model-best"
-        usage.append(shell_line(*python, "psa", "srl-eval", "test.spacy", model))
-    return template.write(fill(config), usage=usage, values=comments)
+        return assemble_roles(system, **choices)
+    return assemble(system, target, **choices)
 
 
-def _embedding(components: Mapping[str, Any]) -> str | None:
-    """The section of the embedding of words and characters, if there is one."""
+def _usage(
+    path: Path, target: str, *, corpus: Path | None, needs_vectors: bool, gpu: bool
+) -> list[str]:
+    """The commands that come next, as lines of a comment."""
+    words, options = train_command(path, corpus=corpus, needs_vectors=needs_vectors, gpu=gpu)
+    python = "python", "-m", "spacy"
+    lines = [f"{shell_line(*python, *words)} \\", f"    {shell_line(*options)}"]
+    if target == ROLES:
+        model = f"training/{path.stem}/model-best"
+        lines.append(shell_line(*python, "psa", "srl-eval", "test.spacy", model))
+    return lines
+
+
+def _word_dropout(components: Mapping[str, Any]) -> dict[str, float]:
+    """No dropout of words in the embedding of words and characters, if there is one."""
     if SHARED in components:
-        return f"components.{SHARED}.model"
-    return "components.psa_tagger.model.tok2vec" if "psa_tagger" in components else None
+        return {f"components.{SHARED}.model.word_dropout": 0.0}
+    tagger = "psa_tagger" in components
+    return {"components.psa_tagger.model.tok2vec.word_dropout": 0.0} if tagger else {}
 
 
 def _listener_widths(components: Mapping[str, Any], vectors: str | None) -> dict[str, int]:
