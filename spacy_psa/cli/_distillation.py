@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
+from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, Any
@@ -13,12 +13,12 @@ from ..errors import Errors, check_value
 from ..terminal import ProgressBar, msg
 from ._config_errors import config_errors
 from ._distillation_texts import (
-    annotated_texts,
+    Sources,
     checksum_of_files,
+    gather_texts,
     known_texts,
     own_tokenizer,
     student_tokenizer,
-    unlabeled_texts,
 )
 from ._training_files import check_precision, check_training_files
 from ._util import gpu_errors
@@ -31,6 +31,25 @@ if TYPE_CHECKING:
     from ..distillation.teachers import Teacher
 
 CACHE, CONFIG = "teacher", "distill.cfg"
+
+
+@dataclass(frozen=True)
+class Student:
+    """The component that learns.
+
+    config (Config): The config of its training, with its variables.
+    name (str): Its name.
+    factory (str): Its factory.
+    """
+
+    config: Config
+    name: str
+    factory: str
+
+    @property
+    def block(self) -> dict[str, Any]:
+        """RETURNS (Dict[str, Any]): Its section of the config."""
+        return self.config["components"][self.name]
 
 
 def prepare(
@@ -53,104 +72,127 @@ def prepare(
     use_gpu: int = -1,
 ) -> Path:
     """Fill the cache, and write the config that `psa train` needs. Returns its path."""
-    from spacy.util import load_config
-
     from ..distillation.blocks_on_disk import Cache
-    from ..distillation.filling import (
-        checksum_of,
-        mean_entropy,
-        most_uncertain,
-        warn_of_uncertainty,
-    )
-    from ..distillation.known_words import warn_of_other_words
-    from ..distillation.teachers import Teacher, check_alike, check_target
-    from ..private_names import setup_gpu, show_validation_error
-    from ._predictions import load_pipeline
+    from ..private_names import setup_gpu
 
     check_value("--gold-share", gold_share, lambda share: 0.0 <= share <= 1.0, "from 0 to 1")
     if not config_path.is_file():
         raise ValueError(Errors.P109.format(path=config_path))
     check_writable(output / CACHE)
-    with show_validation_error(config_path), config_errors(config_path):
-        config = load_config(config_path, overrides=overrides or {}, interpolate=False)
-    name, factory = _student(config_path, config, component)
-    with config_errors(config_path):
-        check_precision(config.interpolate(), use_gpu)
-        check_training_files(config, ["dev_corpus"])
+    student = _read_student(config_path, component, overrides or {}, use_gpu)
     with gpu_errors(use_gpu):
         setup_gpu(use_gpu)
-    loaded = [
-        Teacher(path, load_pipeline(path), factory, name, teacher_component) for path in teachers
-    ]
-    check_alike(loaded)
-    for teacher in loaded:
-        check_target(teacher, name, config["components"][name])
-    chooser, chosen_by = loaded[0], None
+    loaded = _load_teachers(teachers, teacher_component, student)
+    chooser = loaded[0]
     if select_by is not None:
-        other = load_pipeline(select_by)
-        has_same = not chooser.is_hard and teacher_component in other.pipe_names
-        chooser = Teacher(select_by, other, factory, name, teacher_component if has_same else None)
-        chosen_by = checksum_of(chooser.nlp)  # an earlier student may have been trained again
+        chooser = _load_chooser(select_by, teacher_component, student, loaded[0])
     if select is not None and chooser.is_hard:
         names = {"path": chooser.path, "component": chooser.component}
         raise ValueError(Errors.P541.format(**names))
-    tokenizer = student_tokenizer(config, words)
-    origin = {
-        "teacher": [checksum_of(teacher.nlp) for teacher in loaded] + [t.component for t in loaded],
-        "texts": checksum_of_files(texts),
-        "annotation": checksum_of_files([str(gold)]) if gold else None,
-        "choice of texts": [words, limit, select, chosen_by, tokenizer.lang],
-        "tokenizer": own_tokenizer(tokenizer),
-        "settings": [settings.temperature, settings.mass, settings.most],
-    }
-    cache = Cache(output / CACHE, origin, force=force)
+    tokenizer = student_tokenizer(student.config, words)
+    sources = Sources(tokenizer, texts, gold, words, limit, select, chooser)
+    cache = Cache(output / CACHE, _origin(loaded, sources, settings), force=force)
     if cache.is_complete:
         # What a teacher says does not depend on the name of the component that learns it
-        cache.finish({**cache.info, "component": name})
+        cache.finish({**cache.info, "component": student.name})
         msg.good(f"The teacher's probabilities are there already: {cache.folder}")
     else:
-        found = list(islice(unlabeled_texts(texts, tokenizer, words), limit))
-        n_texts = len(found)
-        if select is not None:
-            found = most_uncertain(chooser, found, select, settings)
-            msg.good(f"Chose {len(found)} of {n_texts} texts by the uncertainty of {chooser.path}")
-        found += annotated_texts(gold, tokenizer) if gold is not None else ()
-        if not found:
-            paths = ", ".join([*texts, *([str(gold)] if gold else [])])
-            problem = f"no text in {paths} has tokens" if paths else "no file is given"
-            raise ValueError(Errors.P535.format(problem=problem))
-        _check_labels(loaded[0], found, name, config["components"][name].get("set_separator"))
-        paths = ", ".join(texts)
-        dev, known = known_texts(config, tokenizer)
-        unlabeled = [text.doc for text in found if not text.is_gold]
-        warn_of_other_words(unlabeled, [text.doc for text in known], paths, dev)
-        _fill(cache, loaded, found, name, settings)
-        info = cache.info
-        if known and info["unlabeled"] and not loaded[0].is_hard:
-            expected = mean_entropy(loaded[0], known, settings)
-            warn_of_uncertainty(info["entropy"] / info["unlabeled"], expected, paths, dev)
+        _ask(cache, loaded, sources, student, settings)
+    _with_corpus(student.config, cache, student.name, gold_share)
     path = output / CONFIG
-    _with_corpus(config, cache, name, gold_share)
     with atomic_path(path) as temporary:
-        config.to_disk(temporary)
+        student.config.to_disk(temporary)
     msg.info(f"The config of the training: {path}")
     return path
 
 
-def _student(path: Path, config: Config, component: str | None) -> tuple[str, str]:
-    """The component that learns, and its factory."""
+def _read_student(
+    path: Path, component: str | None, overrides: dict[str, Any], use_gpu: int
+) -> Student:
+    """Choose the component that learns, and check its config before a teacher works for hours."""
+    from spacy.util import load_config
+
+    from ..private_names import show_validation_error
     from ._predictions import choose_component
 
-    ours = {
-        name: block["factory"]
-        for name, block in config.get("components", {}).items()
-        if block.get("factory") in ("psa_tagger", "psa_srl")
-    }
-    names = list(config.get("components", {}))
-    chosen = choose_component(path, list(ours), component, "psa_tagger or psa_srl", names)
+    with show_validation_error(path), config_errors(path):
+        config = load_config(path, overrides=overrides, interpolate=False)
+    blocks = config.get("components", {})
+    factories = {name: block.get("factory") for name, block in blocks.items()}
+    ours = [name for name in blocks if factories[name] in ("psa_tagger", "psa_srl")]
+    name = choose_component(path, ours, component, "psa_tagger or psa_srl", list(blocks))
     if config.get("training", {}).get("train_corpus", "corpora.train") != "corpora.train":
         raise ValueError(Errors.P537.format(what="[corpora.train]"))
-    return chosen, ours[chosen]
+    with config_errors(path):
+        check_precision(config.interpolate(), use_gpu)
+        check_training_files(config, ["dev_corpus"])
+    return Student(config, name, factories[name])
+
+
+def _load_teachers(paths: Sequence[str], component: str | None, student: Student) -> list[Teacher]:
+    """Load the teachers, and check that the student can learn from them."""
+    from ..distillation.teachers import Teacher, check_alike, check_target
+    from ._predictions import load_pipeline
+
+    teachers = [
+        Teacher(path, load_pipeline(path), student.factory, student.name, component)
+        for path in paths
+    ]
+    check_alike(teachers)
+    for teacher in teachers:
+        check_target(teacher, student.name, student.block)
+    return teachers
+
+
+def _load_chooser(path: str, component: str | None, student: Student, teacher: Teacher) -> Teacher:
+    """Load another pipeline to choose texts, by the component of a teacher if it has that, too."""
+    from ..distillation.teachers import Teacher
+    from ._predictions import load_pipeline
+
+    nlp = load_pipeline(path)
+    has_same = not teacher.is_hard and component in nlp.pipe_names
+    return Teacher(path, nlp, student.factory, student.name, component if has_same else None)
+
+
+def _origin(teachers: Sequence[Teacher], sources: Sources, settings: Settings) -> dict[str, Any]:
+    """What the cache depends on: one of another origin is refused."""
+    from ..distillation.filling import checksum_of
+
+    # An earlier student may have been trained again
+    chosen_by = None if sources.chooser is teachers[0] else checksum_of(sources.chooser.nlp)
+    chosen = [sources.words, sources.limit, sources.select, chosen_by, sources.tokenizer.lang]
+    return {
+        "teacher": [*(checksum_of(t.nlp) for t in teachers), *(t.component for t in teachers)],
+        "texts": checksum_of_files(sources.texts),
+        "annotation": checksum_of_files([str(sources.gold)]) if sources.gold else None,
+        "choice of texts": chosen,
+        "tokenizer": own_tokenizer(sources.tokenizer),
+        "settings": [settings.temperature, settings.mass, settings.most],
+    }
+
+
+def _ask(
+    cache: Cache,
+    teachers: Sequence[Teacher],
+    sources: Sources,
+    student: Student,
+    settings: Settings,
+) -> None:
+    """Ask the teachers about the texts, and warn if these are far from what they know."""
+    from ..distillation.filling import mean_entropy, warn_of_uncertainty
+    from ..distillation.known_words import warn_of_other_words
+
+    texts = gather_texts(sources, settings)
+    _check_labels(teachers[0], texts, student.name, student.block.get("set_separator"))
+    paths = ", ".join(sources.texts)
+    dev, known = known_texts(student.config, sources.tokenizer)
+    unlabeled = [text.doc for text in texts if not text.is_gold]
+    warn_of_other_words(unlabeled, [text.doc for text in known], paths, dev)
+    _fill(cache, teachers, texts, student.name, settings)
+    info = cache.info
+    if known and info["unlabeled"] and not teachers[0].is_hard:
+        expected = mean_entropy(teachers[0], known, settings)
+        warn_of_uncertainty(info["entropy"] / info["unlabeled"], expected, paths, dev)
 
 
 def _check_labels(
