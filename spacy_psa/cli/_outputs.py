@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import Errors
 from ..printable import replace_undecoded
@@ -121,14 +121,25 @@ def save_drawing(
     from ..figures.pages import render
 
     page = render("plots.html.jinja", title, intro=intro, images=[svg], tables=tables)
+    save_text(path, page)
+
+
+def save_text(path: Path, text: str) -> None:
+    """Write text atomically."""
     with atomic_path(path) as temporary:
-        temporary.write_text(page, encoding="utf8")
+        temporary.write_text(text, encoding="utf8")
+
+
+def json_text(data: dict[str, Any]) -> str:
+    """RETURNS (str): The text of a JSON file."""
+    import srsly
+
+    return srsly.json_dumps(data, indent=2) + "\n"
 
 
 def save_output(path: Path, text: str, what: str) -> None:
     """Write an output atomically, and report it."""
-    with atomic_path(path) as temporary:
-        temporary.write_text(text, encoding="utf8")
+    save_text(path, text)
     msg.good(f"Saved the {what} to {path}")
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ._names import ROLES
+from ._outputs import save_text
 from ._predictions import load_pipeline, use_gpu
 from ._reproduction_runs import MORE_PARTS, PARTS, Plan, ReproductionRun
-from ._util import atomic_path
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -69,8 +69,7 @@ def score_run(
 
 def write_environment(folder: Path, gpu_id: int) -> None:
     """Store a run's environment with it, since it may be scored later and elsewhere."""
-    with atomic_path(folder / ENVIRONMENT) as temporary:
-        temporary.write_text(json.dumps(describe_environment(gpu_id)), encoding="utf8")
+    save_text(folder / ENVIRONMENT, json.dumps(describe_environment(gpu_id)))
 
 
 def read_environment(folder: Path, gpu_id: int) -> dict[str, Any]:

@@ -15,10 +15,10 @@ from ..errors import Errors, check_choice
 from ..printable import replace_undecoded, shortened
 from ..terminal import msg, show, text_table
 from ._options import CodeOption, ComponentOption, GpuOption, ModelArgument
-from ._outputs import check_files
+from ._outputs import check_files, save_text
 from ._predictions import load_pipeline, use_gpu
 from ._tasks import FORMATS, ScoredSpan, Suggestion
-from ._util import PREDICT, atomic_path, is_stdout, messages, psa_cli, user_errors, write_stdout
+from ._util import PREDICT, is_stdout, messages, psa_cli, user_errors, write_stdout
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -83,8 +83,7 @@ def annotate_cli(
         if output is None or to_stdout:
             write_stdout(content)
             return
-        with atomic_path(output) as temporary:
-            temporary.write_text(content, encoding="utf8")
+        save_text(output, content)
     n_spans = sum(len(suggestion.labelings[0][1]) for suggestion in found)
     msg.good(f"Wrote {len(found)} texts with {n_spans} labels to {output}")
 

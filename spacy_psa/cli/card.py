@@ -12,7 +12,7 @@ from ..disk import sha256_of, walk
 from ..errors import Errors
 from ..terminal import msg
 from ._options import CodeOption, GpuOption
-from ._outputs import check_not_input, check_outputs, save_output
+from ._outputs import check_not_input, check_outputs, json_text, save_output
 from ._predictions import choose_layers, join_names, load_system, read_gold, use_gpu
 from ._util import TRAIN, atomic_path, check_writable, psa_cli, user_errors
 from .calibrate import predict
@@ -178,9 +178,7 @@ def write_meta(model: Path, fields: dict[str, Any], notes: str) -> None:
 
 
 def _to_json(model: Path, card: Card) -> str:
-    import srsly
-
-    return srsly.json_dumps(card.to_dict(), indent=2) + "\n"
+    return json_text(card.to_dict())
 
 
 def _to_markdown(model: Path, card: Card) -> str:

@@ -21,7 +21,7 @@ from ._options import (
     SpansKeyOption,
     TargetOption,
 )
-from ._outputs import check_outputs, save_output, title_names
+from ._outputs import check_outputs, json_text, save_output, title_names
 from ._predictions import (
     System,
     check_pipeline_options,
@@ -234,10 +234,8 @@ def print_comparison(comparison: Comparison) -> None:
 
 
 def _to_json(comparisons: Sequence[Comparison], title: str) -> str:
-    import srsly
-
-    data = {"title": title, "comparisons": [comparison.to_dict() for comparison in comparisons]}
-    return srsly.json_dumps(data, indent=2) + "\n"
+    found = [comparison.to_dict() for comparison in comparisons]
+    return json_text({"title": title, "comparisons": found})
 
 
 def _to_markdown(comparisons: Sequence[Comparison], title: str) -> str:

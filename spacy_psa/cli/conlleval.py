@@ -12,7 +12,7 @@ from ..terminal import show
 from ._docbins import read_docs
 from ._names import current_target
 from ._options import CodeOption, ComponentOption, GpuOption, ScoresOption
-from ._outputs import check_files, save_output
+from ._outputs import check_files, json_text, save_output
 from ._predictions import (
     check_pipeline_options,
     choose_spans_key,
@@ -90,10 +90,7 @@ def conlleval_cli(
         )
         show(format_table(result), end="")
         if output_path is not None:
-            import srsly
-
-            text = srsly.json_dumps(result.to_dict(), indent=2)
-            save_output(output_path, text + "\n", "scores")
+            save_output(output_path, json_text(result.to_dict()), "scores")
 
 
 def score_docbins(

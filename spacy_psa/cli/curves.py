@@ -9,8 +9,8 @@ import typer
 
 from ..terminal import msg
 from ._options import CodeOption, ComponentOption, DrawingOption
-from ._outputs import DRAWINGS, check_outputs, save_image, title_names
-from ._util import LOOK, atomic_path, psa_cli, user_errors
+from ._outputs import DRAWINGS, check_outputs, save_image, save_text, title_names
+from ._util import LOOK, psa_cli, user_errors
 
 if TYPE_CHECKING:
     from ..analysis.training_logs import Run
@@ -61,8 +61,7 @@ def curves(
     plots = training_curves(found, score=score, by=by, start=start)
     for path in output_paths:
         if path.suffix == ".html":
-            with atomic_path(path) as temporary:
-                temporary.write_text(make_page(plots, found, score=score), encoding="utf8")
+            save_text(path, make_page(plots, found, score=score))
         else:
             save_image(path, draw_curves(plots))
 
@@ -133,7 +132,6 @@ def draw_labels(
         vectors += label_vectors(one_line(name), pipe)
     maps = map_labels(vectors, method=method, align=align)
     if output_path.suffix == ".html":
-        with atomic_path(output_path) as temporary:
-            temporary.write_text(map_page(maps, TITLES[method]), encoding="utf8")
+        save_text(output_path, map_page(maps, TITLES[method]))
     else:
         save_image(output_path, draw_maps(maps, TITLES[method]))

@@ -12,9 +12,9 @@ from ..printable import replace_undecoded
 from ..terminal import msg
 from ._config_errors import config_errors
 from ._options import CodeOption, ComponentOption, DrawingOption, GpuOption, ModelArgument
-from ._outputs import DRAWINGS, check_outputs, save_drawing, save_image, title_names
+from ._outputs import DRAWINGS, check_outputs, save_drawing, save_image, save_text, title_names
 from ._predictions import check_no_training, choose_component, use_gpu
-from ._util import LOOK, atomic_path, check_writable, psa_cli, user_errors
+from ._util import LOOK, check_writable, psa_cli, user_errors
 
 if TYPE_CHECKING:
     from thinc.api import Config
@@ -211,8 +211,7 @@ def attend(
             save_image(output_path / f"{name}{ending}", image)
     elif ending == ".html":
         title = one_line(f"Inside {insight.component} of {title_names([model])[0]}")
-        with atomic_path(output_path) as temporary:
-            temporary.write_text(attention_page(insight, title), encoding="utf8")
+        save_text(output_path, attention_page(insight, title))
     else:
         save_image(output_path, stack(list(images.values())))
     return len(images)

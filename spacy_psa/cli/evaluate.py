@@ -20,7 +20,7 @@ from ._options import (
     SpansKeyOption,
     TargetOption,
 )
-from ._outputs import check_outputs, save_output, show_command, title_names
+from ._outputs import check_outputs, json_text, save_output, show_command, title_names
 from ._predictions import (
     check_pipeline_options,
     choose_layers,
@@ -247,10 +247,7 @@ def print_report(report: Report, *, worst: bool = True) -> None:
 
 
 def _to_json(reports: Sequence[Report], title: str) -> str:
-    import srsly
-
-    data = {"title": title, "reports": [report.to_dict() for report in reports]}
-    return srsly.json_dumps(data, indent=2) + "\n"
+    return json_text({"title": title, "reports": [report.to_dict() for report in reports]})
 
 
 def _to_markdown(reports: Sequence[Report], title: str) -> str:

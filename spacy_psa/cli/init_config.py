@@ -12,7 +12,7 @@ from ._assembly import BEST, PAPER, RECIPES
 from ._configs import make_config, train_command, updates
 from ._names import ROLES, TARGETS, choose_targets, current_system
 from ._options import LangOption
-from ._outputs import check_not_input, show_command
+from ._outputs import check_not_input, save_text, show_command
 from ._schedule import training_docs
 from ._shared_inputs import ENCODERS, Inputs
 from ._templates import names
@@ -20,7 +20,6 @@ from ._training_files import check_vectors_folder
 from ._util import (
     TRAIN,
     UNSET,
-    atomic_path,
     is_stdout,
     one_output,
     psa_cli,
@@ -214,5 +213,4 @@ def write_config(text: str, path: Path, *, force: bool = False) -> None:
     """Write a config atomically; over an existing file only by force."""
     if path.exists() and not force:
         raise ValueError(Errors.P191.format(path=path))
-    with atomic_path(path) as temporary:
-        temporary.write_text(text, encoding="utf8")
+    save_text(path, text)

@@ -16,7 +16,7 @@ from ..reproduction.papers import METRICS
 from ..terminal import msg, show
 from ._names import choose_targets
 from ._options import CodeOption, GpuOption, LangOption
-from ._outputs import check_outputs, save_output
+from ._outputs import check_outputs, save_output, save_text
 from ._reproduction_runs import (
     NAME,
     PARTS,
@@ -198,8 +198,7 @@ def reproduce(
         found.append(result)
         # Another process may have added results in the meantime.
         others = read_results(results_path) if results_path.exists() else []
-        with atomic_path(results_path) as temporary:
-            temporary.write_text(to_json(add_or_replace(others, result)), encoding="utf8")
+        save_text(results_path, to_json(add_or_replace(others, result)))
         msg.good(f"{name}: dev {result.score('dev'):.2f}, test {result.score('test'):.2f}")
     return found
 

@@ -10,13 +10,8 @@ import typer
 from ..errors import Errors
 from ..figures.tables import Table, percent
 from ..terminal import msg, show
-from ._outputs import check_files
-from ._util import (
-    PREDICT,
-    atomic_path,
-    psa_cli,
-    user_errors,
-)
+from ._outputs import check_files, save_text
+from ._util import PREDICT, psa_cli, user_errors
 
 # In column order. A pattern may match several scores, e.g. those of several span groups.
 MAIN_SCORES = (
@@ -55,10 +50,8 @@ def scores_cli(
             msg.divider(table.title)
             show(table.to_text())
         if output_path is not None:
-            with atomic_path(output_path) as temporary:
-                temporary.write_text(
-                    "\n".join(table.to_markdown(plain=True) for table in tables), encoding="utf8"
-                )
+            text = "\n".join(table.to_markdown(plain=True) for table in tables)
+            save_text(output_path, text)
             msg.good(f"Saved tables to {output_path}")
 
 

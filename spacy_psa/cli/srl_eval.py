@@ -11,7 +11,7 @@ from ..errors import Errors
 from ..terminal import msg, show
 from ._docbins import is_docbin, read_docs
 from ._options import CodeOption, ComponentOption, GpuOption, ScoresOption
-from ._outputs import check_files, save_output
+from ._outputs import check_files, json_text, save_output
 from ._predictions import (
     check_no_training,
     check_pipeline_options,
@@ -99,10 +99,7 @@ def srl_eval_cli(
         if result.skipped:
             msg.warn(f"{result.skipped} predicted propositions are not in the gold standard")
         if output_path is not None:
-            import srsly
-
-            text = srsly.json_dumps(result.to_dict(), indent=2)
-            save_output(output_path, text + "\n", "scores")
+            save_output(output_path, json_text(result.to_dict()), "scores")
 
 
 @keep_pipes()
@@ -197,8 +194,9 @@ def _predict(
 
     nlp = load_pipeline(pipeline_path)
     chosen = choose_role_labeler(nlp, pipeline_path, component)
+    labelers = role_labelers(nlp, pipeline_path)
     if given:
-        use_given_predicates(role_labelers(nlp, pipeline_path))
+        use_given_predicates(labelers)
     if is_docbin(gold_path):
         gold = read_docs(gold_path, nlp.vocab)
     else:
@@ -207,7 +205,7 @@ def _predict(
     for doc, gold_doc in zip(blank, gold, strict=True):
         RolesLayer().give(doc, gold_doc)
     progress = ProgressBar(blank, "Predicting", total=len(gold), disable=None, leave=False)
-    others = [pipe.name for pipe in role_labelers(nlp, pipeline_path) if pipe.name != chosen]
+    others = [pipe.name for pipe in labelers if pipe.name != chosen]
     predicted = nlp.pipe(progress, disable=others)
     for doc, gold_doc in zip(predicted, gold, strict=True):
         # Use the gold sentence boundaries, even if the pipeline predicts others.

@@ -234,6 +234,7 @@ def train_as_rank(
     saved = check() if group is None else group.first(check)
     if saved is not None and saved.finished:
         return
+    # Rank 0 has read it, but each rank reads its own: they compare what they train with
     with show_validation_error(config_path):
         config = load_config(config_path, overrides=overrides, interpolate=False)
     with gpu_errors(use_gpu):

@@ -22,9 +22,9 @@ from ..errors import Errors
 from ..terminal import msg
 from ._config_errors import config_errors
 from ._options import WITH_OVERRIDES, FolderOption, LangOption, TrainingCodeOption
-from ._outputs import check_pipeline_folder
+from ._outputs import check_pipeline_folder, save_text
 from ._training_files import check_readers, check_vectors_folder
-from ._util import DATA, UNSET, atomic_path, check_writable, one_output, psa_cli, user_errors
+from ._util import DATA, UNSET, check_writable, one_output, psa_cli, user_errors
 
 FILE = "vocabulary.json"
 
@@ -94,9 +94,8 @@ def write_vocabulary(
     files: dict[str, Any] = {FILE: dict(sorted(words.items()))}
     files.update({f"{pipe}.json": sorted(found - {""}) for pipe, found in labels.items()})
     for file, contents in files.items():
-        with atomic_path(output_path / file) as temporary:
-            text = json.dumps(contents, ensure_ascii=False, indent=0)
-            temporary.write_text(text + "\n", encoding="utf8")
+        text = json.dumps(contents, ensure_ascii=False, indent=0)
+        save_text(output_path / file, text + "\n")
     return n_docs, len(words)
 
 
