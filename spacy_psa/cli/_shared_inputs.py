@@ -65,7 +65,9 @@ def assemble_shared(
     targets = _components(target.split() or [target])
     has_roles = SRL in targets
     is_marked = has_roles and inputs.marks_predicates
-    # What a step merges overrides settings of those before, and is described above them
+    # What a step merges overrides settings of those before it, and is described above them. A
+    # transformer limits the dropout of the encoders; if frozen, it sets which components annotate
+    # in training, to which that of the sentences is added.
     template = _of_targets(system, targets, device, options)
     if inputs.encoder is not None or inputs.transformer is not None:
         template = _about_network(template, system, inputs.encoder, roles=has_roles)
@@ -75,7 +77,7 @@ def assemble_shared(
         template = _on_transformer(template, targets, device, freeze=inputs.freeze)
     elif len(targets) > 1:
         template = _on_shared_embedding(template, targets)
-    if inputs.raw:  # after a frozen transformer, before which its component runs
+    if inputs.raw:
         template = _in_sentences(template)
     if not has_roles and (inputs.raw or inputs.transformer is not None):
         template = _merge_for_each(template, "batches", targets)
