@@ -20,6 +20,7 @@ from ._distillation_texts import (
     own_tokenizer,
     student_tokenizer,
 )
+from ._predictions import choose_component, load_pipeline
 from ._training_files import check_precision, check_training_files
 from ._util import gpu_errors
 
@@ -113,7 +114,6 @@ def _read_student(
     from spacy.util import load_config
 
     from ..private_names import show_validation_error
-    from ._predictions import choose_component
 
     with show_validation_error(path), config_errors(path):
         config = load_config(path, overrides=overrides, interpolate=False)
@@ -132,7 +132,6 @@ def _read_student(
 def _load_teachers(paths: Sequence[str], component: str | None, student: Student) -> list[Teacher]:
     """Load the teachers, and check that the student can learn from them."""
     from ..distillation.teachers import Teacher, check_alike, check_target
-    from ._predictions import load_pipeline
 
     teachers = [
         Teacher(path, load_pipeline(path), student.factory, student.name, component)
@@ -147,7 +146,6 @@ def _load_teachers(paths: Sequence[str], component: str | None, student: Student
 def _load_chooser(path: str, component: str | None, student: Student, teacher: Teacher) -> Teacher:
     """Load another pipeline to choose texts, by the component of a teacher if it has that, too."""
     from ..distillation.teachers import Teacher
-    from ._predictions import load_pipeline
 
     nlp = load_pipeline(path)
     has_same = not teacher.is_hard and component in nlp.pipe_names
