@@ -1,6 +1,17 @@
 """Leave cores to other processes: PyTorch's threads spin while they wait for each other, so that a
 single one that another process has displaced makes all of them wait, ten times as long as one
-thread would take."""
+thread would take.
+
+PyTorch has a number for each of Python's threads; new ones begin with what was set last anywhere.
+`process_threads` owns what this package knows of them, for as long as the process lives:
+
+1. A call of a component, `using_threads`, sets the number of its thread. Calls in several threads
+   may overlap; one within another of the same thread changes nothing.
+2. When the call ends, even by an error, it restores the user's number. With "auto", `Contention`
+   then learns how often threads were displaced, and chooses the number of the next call.
+3. A forked child keeps what `Contention` has learned, and forgets the calls, most of which are in
+   threads that it does not have.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +61,7 @@ class Contention:
 
     def __init__(self) -> None:
         self.limit: int | None = None
-        self._lock = Lock()
+        self.lock = Lock()
         self._seconds = 0.0
         self._displaced = 0
         self._pause = FIRST_PAUSE
@@ -65,7 +76,7 @@ class Contention:
 
     def observe(self, seconds: float, displaced: int, n_threads: int, n_all: int) -> None:
         """Take note of a computation."""
-        with self._lock:
+        with self.lock:
             self._seconds += seconds
             self._displaced += displaced
             if self._seconds < WINDOW:
@@ -88,9 +99,6 @@ class Contention:
                     self.limit, self._pause = None, FIRST_PAUSE
 
 
-contention = Contention()
-
-
 def checked(threads: Threads) -> Threads:
     """Check the setting, which must not be a number below 1."""
     if threads is not None and threads != "auto":
@@ -98,67 +106,75 @@ def checked(threads: Threads) -> Threads:
     return threads
 
 
-class _Calls:
-    """The calls that compute at this moment, in all of Python's threads."""
+class ProcessThreads:
+    """Sets and restores the number of PyTorch's threads: one object per process, as said above."""
 
     def __init__(self) -> None:
-        self.lock = Lock()
-        self.count = 0
+        self.contention = Contention()
+        self.forget_calls()
+
+    def forget_calls(self) -> None:
+        """Begin without calls, in a forked child as well: those of other threads do not go on there
+        and may have held a lock."""
+        self._lock = Lock()
+        self.contention.lock = Lock()
+        self._n_calls = 0  # that compute at this moment, in all of Python's threads
         # What the last of them has set, if anything, and what it will restore
-        self.n_set: int | None = None
-        self.n_all = 1
-        self.here = local()
+        self._n_set: int | None = None
+        self._n_all = 1
+        self._thread = local()
+
+    @contextmanager
+    def using(self, threads: Threads) -> Iterator[None]:
+        """Compute with a number of PyTorch's threads, at most all of them (None), which is restored
+        afterwards: "auto" uses fewer while other processes compete for the cores, and one in the
+        workers of `nlp.pipe`. A call within another one computes with the number of the outer one.
+        """
+        if threads is None or getattr(self._thread, "is_in_call", False):
+            yield
+            return
+        n_threads, n_all = self._begin(threads)
+        if n_all == 1:  # nothing to count or to restore
+            yield
+            return
+        before, start = n_displaced(), monotonic()
+        self._thread.is_in_call = True
+        try:
+            yield
+        finally:
+            self._thread.is_in_call = False
+            if n_threads != n_all:
+                torch.set_num_threads(n_all)
+            with self._lock:
+                self._n_calls -= 1
+            if threads == "auto":
+                seconds, displaced = monotonic() - start, n_displaced() - before
+                self.contention.observe(seconds, displaced, n_threads, n_all)
+
+    def _begin(self, threads: Literal["auto"] | int) -> tuple[int, int]:
+        """Set the number for a call. Returns it, and the user's, which the call must restore."""
+        with self._lock:
+            n_all = found = torch.get_num_threads()
+            if not self._n_calls:
+                self._n_set = None
+            # What another call has set, with which new threads begin, is not the user's setting
+            if found == self._n_set:
+                n_all = self._n_all
+            if threads == "auto":
+                n_threads = self.contention.n_threads(n_all)
+            else:
+                n_threads = min(threads, n_all)
+            if n_threads != found:
+                torch.set_num_threads(n_threads)
+                self._n_set, self._n_all = n_threads, n_all
+            self._n_calls += n_all > 1
+        return n_threads, n_all
 
 
-_calls = _Calls()
-
-
-def _after_fork_in_child() -> None:
-    """Forget the calls of other threads, which do not go on here and may have held a lock."""
-    global _calls
-    _calls = _Calls()
-    contention._lock = Lock()
-
-
+process_threads = ProcessThreads()
+using_threads = process_threads.using
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
-
-
-@contextmanager
-def using_threads(threads: Threads) -> Iterator[None]:
-    """Compute with a number of PyTorch's threads, at most all of them (None), which is restored
-    afterwards: "auto" uses fewer while other processes compete for the cores, and one in the
-    workers of `nlp.pipe`. A call within another one computes with the number of the outer one."""
-    if threads is None or getattr(_calls.here, "is_inside", False):
-        yield
-        return
-    with _calls.lock:
-        n_all = found = torch.get_num_threads()
-        if not _calls.count:
-            _calls.n_set = None
-        # What another call has set, with which new threads begin, is not the user's setting
-        if found == _calls.n_set:
-            n_all = _calls.n_all
-        n_threads = contention.n_threads(n_all) if threads == "auto" else min(threads, n_all)
-        if n_threads != found:
-            torch.set_num_threads(n_threads)
-            _calls.n_set, _calls.n_all = n_threads, n_all
-        _calls.count += n_all > 1
-    if n_all == 1:  # nothing to count or to restore
-        yield
-        return
-    before, start = n_displaced(), monotonic()
-    _calls.here.is_inside = True
-    try:
-        yield
-    finally:
-        _calls.here.is_inside = False
-        if n_threads != n_all:
-            torch.set_num_threads(n_all)
-        with _calls.lock:
-            _calls.count -= 1
-        if threads == "auto":
-            contention.observe(monotonic() - start, n_displaced() - before, n_threads, n_all)
+    os.register_at_fork(after_in_child=process_threads.forget_calls)
 
 
 def n_displaced() -> int:

@@ -116,7 +116,7 @@ def test_a_call_within_another_keeps_its_number_and_is_not_counted(
     seen: list[int] = []
     contention = Contention()
     monkeypatch.setattr(contention, "observe", lambda *arguments: seen.append(arguments[-1]))
-    monkeypatch.setattr(threads, "contention", contention)
+    monkeypatch.setattr(threads.process_threads, "contention", contention)
     with using_threads(3), using_threads("auto"):
         assert torch.get_num_threads() == 3
     with using_threads("auto"), using_threads("auto"):
@@ -131,7 +131,7 @@ def test_components_train_and_predict_with_the_number(
     contention = Contention()
     contention.limit = 2
     monkeypatch.setattr(contention, "observe", lambda *_: None)
-    monkeypatch.setattr(threads, "contention", contention)
+    monkeypatch.setattr(threads.process_threads, "contention", contention)
     nlp = initialized_nlp("tag", threads=setting)
     seen = []
     pipe = nlp.get_pipe("psa_tagger")
