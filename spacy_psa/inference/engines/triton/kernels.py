@@ -45,8 +45,18 @@ def messages_kernel(
 ):
     """Compute the messages of a chain in one direction. Grid: (chains, 1), or (chains, 2) for both.
 
-    Lafferty et al. (2001), section 3. Writes `forward` and `backward` (N, L), and log Z of each
-    chain in float64.
+    Writes `forward` and `backward` (N, L), and log Z of each chain in float64. For a chain of n
+    tokens (Lafferty et al. 2001, section 3, relative to maxima):
+
+        forward_1(j)      = start(j) + e_1(j)
+        forward_t(j)      = e_t(j) + log Σ_i exp(forward_{t−1}(i) − f_{t−1} + ψ_t(i, j))
+        backward_n(i)     = end(i)
+        backward_{t−1}(i) = log Σ_j exp(ψ_t(i, j) + e_t(j) + backward_t(j) − b_t)
+        log Z             = log Σ_j exp(forward_n(j) + end(j)) + Σ_{t<n} f_t + Σ_t x_t
+
+    with ψ_t = transitions + pairwise_t (L, L), e_t = emissions_t − x_t (L,), and the maxima
+    x_t = max_j emissions_t(j), f_t = max_i forward_t(i), and b_t = max_j (e_t(j) + backward_t(j)).
+    Each step sums over all labels (BLOCK,) of one token, for TILE labels of the next at a time.
     """
     chain = tl.program_id(0)
     first = tl.load(firsts + chain)
