@@ -6,6 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..layout import TimeMajor
+
 # Temporaries of shape (rows, L, L) are split into chunks of at most this many numbers
 CHUNK = 1 << 20
 
@@ -47,6 +49,22 @@ class Gradient(NamedTuple):
     start: np.ndarray  # (L,)
     end: np.ndarray  # (L,)
     pairwise: np.ndarray | None = None  # (N, L, L), in the order of the tokens
+
+    @classmethod
+    def of_rows(
+        cls,
+        layout: TimeMajor,
+        rows: np.ndarray,
+        transitions: np.ndarray | None,
+        pairwise: np.ndarray | None,
+    ) -> "Gradient":
+        """RETURNS (Gradient): That with respect to all scores of labels has the same values, here
+        given in the order of the layout (N, L).
+        """
+        start = rows[: layout.chains.size].sum(axis=0)
+        end = rows[layout.last_rows].sum(axis=0)
+        emissions = rows.take(layout.row_of_token, axis=0)
+        return cls(emissions, transitions, start, end, pairwise)
 
     def add(self, other: "Gradient", tokens: np.ndarray) -> "Gradient":
         """Add the gradient, with the same fields, of the tokens of chains that were left out at

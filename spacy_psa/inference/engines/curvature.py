@@ -28,22 +28,20 @@ class Posterior:
 
     def __init__(self, recursion: ScaledRecursion) -> None:
         self._recursion = recursion
-        layout = recursion.layout
+        layout, rescued = recursion.layout, recursion.rescued
         ones = np.ones(layout.n_chains)
-        self._ratios = recursion._ratios()
-        weights = recursion._scaled_weights(ones)
-        self._betas, self._onward = recursion._backward(weights, self._ratios.copy())
-        self._rows = recursion._alphas * self._betas
+        self._ratios = recursion.ratios()
+        self._betas, self._onward = recursion.backward(ones, self._ratios.copy())
+        self._rows = recursion.alphas * self._betas
         self.marginals = self._rows[layout.row_of_token]
-        if recursion._fallback is not None:
-            again = recursion._fallback.gradient(ones[recursion._doubtful], pairs=False)
-            self.marginals[recursion._doubtful_tokens] = again.emissions
+        if rescued is not None:
+            self.marginals[rescued.tokens] = rescued.gradient(ones, pairs=False).emissions
 
     def derivative(self, direction: np.ndarray, *, pairs: bool = True) -> Gradient:
         """The derivative of the gradient of Σ log Z if the emissions move as given (N, L); zeros
         for a chain without a possible sequence."""
         recursion = self._recursion
-        layout, steps, alphas = recursion.layout, recursion._steps, recursion._alphas
+        layout, steps, alphas = recursion.layout, recursion.steps, recursion.alphas
         move = direction[layout.order].astype(np.float64, copy=False)
         move -= np.einsum("nl,nl->n", move, self._rows)[:, None]
 
@@ -66,15 +64,13 @@ class Posterior:
             d_onward[begin:stop] += part
             steps.backward(d_onward[begin:stop], begin, stop, d_betas[before:before_stop])
 
-        both: tuple[np.ndarray | None, np.ndarray | None] = (None, None)
-        if pairs:
-            both = steps.pairs([(d_alphas, self._onward), (alphas, d_onward)])
+        sides = [(d_alphas, self._onward), (alphas, d_onward)]
+        by_pair = steps.pairs(sides) if pairs else (None, None)
         rows = np.multiply(alphas, d_betas, out=d_betas)
         d_alphas *= self._betas
         rows += d_alphas
-        gradient = recursion._assemble(rows, *both)
-        if recursion._fallback is None:
+        gradient = Gradient.of_rows(layout, rows, *by_pair)
+        rescued = recursion.rescued
+        if rescued is None:
             return gradient
-        tokens = recursion._doubtful_tokens
-        again = recursion._fallback.derivative(direction[tokens], pairs=pairs)
-        return gradient.add(again, tokens)
+        return gradient.add(rescued.derivative(direction, pairs=pairs), rescued.tokens)

@@ -1,4 +1,4 @@
-"""Transitions between tokens in the exp domain: one matrix for all tokens, or one per token."""
+"""Scores in the exp domain. Transitions between tokens are one matrix for all, or one per token."""
 
 from functools import cached_property
 from typing import Protocol
@@ -31,9 +31,12 @@ class Steps(Protocol):
         """The logs of the divisors, summed by chain (C,)."""
         ...
 
-    def drop(self, drop_gap: np.ndarray) -> None:
-        """Set values that are too small to compute with to zero, before any of the sums. In place,
-        `drop_gap` (C,) gets how far below the peak the largest of them is in each chain."""
+    def drop(self) -> np.ndarray | float:
+        """Set values that are too small to compute with to zero, before any of the sums.
+
+        RETURNS (Union[np.ndarray, float]): How far below the peak the largest of them is in each
+            chain (C,), or in all of them.
+        """
         ...
 
     def forward(self, source: np.ndarray, begin: int, stop: int, out: np.ndarray) -> None:
@@ -80,11 +83,51 @@ class Factor:
         self.range = float(self._gaps.max())
         self.values = np.exp(-self._gaps)
 
-    def drop(self, drop_gap: np.ndarray) -> None:
+    def drop(self) -> float:
         """As `Steps.drop`."""
         dropped = (self._gaps > DROP_BELOW) & np.isfinite(self._gaps)
         self.values[dropped] = 0.0
-        np.minimum(drop_gap, self._gaps[dropped].min(initial=np.inf), out=drop_gap)
+        return float(self._gaps[dropped].min(initial=np.inf))
+
+
+class RowFactor:
+    """The same with a row of scores for each token: exp(log-scores) divided by the row's maximum.
+
+    scores (np.ndarray): The rows, float64, in the order of the layout. They are changed in place.
+    layout (TimeMajor): The layout of the tokens.
+    n_skipped (int): The number of the layout's rows that are missing, the first ones.
+    """
+
+    finite: bool  # Whether all maxima are
+
+    def __init__(self, scores: np.ndarray, layout: TimeMajor, n_skipped: int = 0) -> None:
+        self._scores, self._layout = scores, layout
+        self._chains = layout.chain_of_row[n_skipped:]
+        maxima = scores.max(axis=1)
+        self.finite = bool(np.isfinite(maxima).all())
+        maxima[maxima == -np.inf] = 0.0
+        scores -= maxima[:, None]
+        self._peaks = sum_by(self._chains, maxima, layout.n_chains)
+
+    def peaks(self) -> np.ndarray:
+        """As `Steps.peaks`."""
+        return self._peaks
+
+    def drop(self) -> np.ndarray:
+        """As `Steps.drop`."""
+        gaps = np.full(self._layout.n_chains, np.inf)
+        for part in chunks(*self._scores.shape):
+            scores = self._scores[part]
+            dropped = (scores < -DROP_BELOW) & (scores != -np.inf)
+            if np.count_nonzero(dropped):  # faster than any()
+                at, column = np.nonzero(dropped)
+                np.minimum.at(gaps, self._chains[part][at], -scores[at, column])
+                scores[at, column] = -np.inf
+        return gaps
+
+    @cached_property
+    def values(self) -> np.ndarray:
+        return np.exp(self._scores, out=self._scores)
 
 
 class SharedSteps(Factor):
@@ -116,7 +159,7 @@ class SharedSteps(Factor):
         return total, None
 
 
-class PairwiseSteps:
+class PairwiseSteps(RowFactor):
     """Transition scores that differ between tokens: (N, L, L), and (L, L) for all. The rows of the
     first tokens of chains are ignored."""
 
@@ -126,36 +169,20 @@ class PairwiseSteps:
         pairwise: np.ndarray,
         layout: TimeMajor,
     ) -> None:
-        self._layout = layout
         self._n_first = n_first = layout.chains.size
         rows = layout.order[n_first:]
-        n_labels = len(transitions)
-        self._scores = np.empty((rows.size, n_labels, n_labels))
-        np.add(pairwise[rows], transitions, out=self._scores, dtype=np.float64)
-        peaks = self._scores.max(axis=(1, 2))
-        peaks[peaks == -np.inf] = 0.0
-        self._scores -= peaks[:, None, None]
-        self._chains = layout.chain_of_row[n_first:]
-        self._peaks = sum_by(self._chains, peaks, layout.n_chains)
-        self.range = -float(self._scores.min(initial=0.0))
-
-    def peaks(self) -> np.ndarray:
-        return self._peaks
-
-    def drop(self, drop_gap: np.ndarray) -> None:
-        """As `Steps.drop`."""
-        for part in chunks(len(self._scores), self._scores[:1].size):
-            scores = self._scores[part]
-            at, before, after = np.nonzero((scores < -DROP_BELOW) & (scores != -np.inf))
-            np.minimum.at(drop_gap, self._chains[part][at], -scores[at, before, after])
-            scores[at, before, after] = -np.inf
+        scores = np.empty((rows.size, *transitions.shape))
+        np.add(pairwise[rows], transitions, out=scores, dtype=np.float64)
+        super().__init__(scores.reshape(rows.size, transitions.size), layout, n_first)
+        self.range = -float(scores.min(initial=0.0))
+        self._n_labels = len(transitions)
 
     @cached_property
-    def _values(self) -> np.ndarray:
-        return np.exp(self._scores, out=self._scores)
+    def _matrices(self) -> np.ndarray:
+        return self.values.reshape(-1, self._n_labels, self._n_labels)
 
     def _rows(self, begin: int, stop: int) -> np.ndarray:
-        return self._values[begin - self._n_first : stop - self._n_first]
+        return self._matrices[begin - self._n_first : stop - self._n_first]
 
     def forward(self, source: np.ndarray, begin: int, stop: int, out: np.ndarray) -> None:
         np.matmul(source[:, None, :], self._rows(begin, stop), out=out[:, None, :])
@@ -164,7 +191,7 @@ class PairwiseSteps:
         np.matmul(self._rows(begin, stop), source[:, :, None], out=out[:, :, None])
 
     def pairs(self, sides: list[tuple[Side, Side]]) -> tuple[np.ndarray, np.ndarray]:
-        layout, n_labels = self._layout, self._scores.shape[1]
+        layout, n_labels = self._layout, self._n_labels
         by_token = np.zeros((layout.n_tokens, n_labels, n_labels))
         total = np.zeros((n_labels, n_labels))
         for begin, stop, before, _ in layout.runs:
