@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 from spacy.parts_of_speech import IDS as UPOS_IDS
 
@@ -55,50 +57,85 @@ def read_conllu(
     tags = None
     if columns.entities is not None:
         tags = SpanColumn(path, 0, [columns.names[columns.entities]], problems=problems)
-    block = _Block(path, problems, columns, tags, spaces)
+    reader = _Reader(path, problems, columns, tags, spaces)
     found_any = False
     with tags or nullcontext():
-        for number, line in read_lines(Path(path)):
+        # The last sentence ends as if a blank line followed
+        for number, line in chain(read_lines(Path(path)), [(0, "")]):
             if line.startswith("#") and columns.is_comment(line):
-                block.comment(number, line)
+                reader.comment(number, line)
             elif line.strip(" \t"):
-                block.add(number, line)
-            elif block.words:
-                yield block.sentence()
-                block = _Block(path, problems, columns, tags, spaces, document=block.document)
+                reader.add(number, line)
+            elif reader.words.forms:
+                yield reader.sentence()
                 found_any = True
-        if block.words:
-            yield block.sentence()
-    if not (found_any or block.words):
+    if not found_any:
         raise ValueError(Errors.P111.format(path=path, columns=", ".join(columns.names)))
 
 
 @dataclass
-class _Block:
-    """The lines of a sentence read so far."""
+class _Header:
+    """What the comments of a sentence say."""
+
+    starts_document: bool = False
+    document: str | None = None
+    sent_id: str | None = None
+
+
+class _Multiword(NamedTuple):
+    """A multiword token: the numbers of its words, its form, and whether a space follows."""
+
+    first: int
+    last: int
+    form: str
+    space: bool
+
+
+@dataclass
+class _Words:
+    """The words of a sentence, and the multiword tokens that they make up."""
+
+    line: int = 0
+    forms: list[str] = field(default_factory=list)
+    lemmas: list[str] = field(default_factory=list)
+    pos: list[str] = field(default_factory=list)
+    tags: list[str] = field(default_factory=list)
+    morphs: list[str] = field(default_factory=list)
+    ents: list[Row] = field(default_factory=list)
+    spaces: list[bool] = field(default_factory=list)
+    multiwords: list[_Multiword] = field(default_factory=list)
+    # False if it is unknown which words a multiword token has
+    spaces_known: bool = True
+
+    def text_spaces(self) -> list[bool] | None:
+        """Whether a space follows each word; None where a multiword token is not its words joined,
+        so that they do not make up the text."""
+        if not self.spaces_known:
+            return None
+        spaces = list(self.spaces)
+        for first, last, form, space in self.multiwords:
+            if "".join(self.forms[first - 1 : last]) != form:
+                return None
+            # Not last - first + 1, for the sentence may end before
+            n_words = len(spaces[first - 1 : last])
+            spaces[first - 1 : last] = [*[False] * (n_words - 1), space]
+        return spaces
+
+
+@dataclass
+class _Reader:
+    """Reads the lines of a file.
+
+    header (_Header), words (_Words): Those of the current sentence.
+    """
 
     path: str | Path
     problems: Problems
     columns: Columns
     entity_tags: SpanColumn | None
-    keep_spaces: bool = True
-    line: int = 0
-    words: list[str] = field(default_factory=list)
-    tags: list[str] = field(default_factory=list)
-    pos: list[str] = field(default_factory=list)
-    morphs: list[str] = field(default_factory=list)
-    lemmas: list[str] = field(default_factory=list)
-    spaces: list[bool] = field(default_factory=list)
-    ents: list[Row] = field(default_factory=list)
-    spaces_known: bool = True
-    starts_document: bool = False
-    document: str | None = None
-    sent_id: str | None = None
-    # The current multiword token: its last word, its form, whether a space follows, its first word.
-    range_end: int = 0
-    range_form: str = ""
-    range_space: bool = True
-    range_start: int = 0
+    keep_spaces: bool
+    header: _Header = field(default_factory=_Header)
+    words: _Words = field(default_factory=_Words)
 
     def comment(self, number: int, line: str) -> None:
         names = read_header(line)
@@ -107,9 +144,9 @@ class _Block:
         name, _, text = line[1:].partition("=")
         name, value = name.strip(), text.strip() or None
         if name in ("newdoc", "newdoc id"):
-            self.starts_document, self.document = True, value
+            self.header.starts_document, self.header.document = True, value
         elif name == "sent_id":
-            self.sent_id = value
+            self.header.sent_id = value
 
     def add(self, number: int, line: str) -> None:
         cells = line.rstrip(" ").split("\t")
@@ -117,18 +154,18 @@ class _Block:
             cells = self._padded(number, cells)
         columns = self.columns.standard(cells)
         if "ID" not in self.columns.names:
-            columns[0] = str(len(self.words) + 1)
+            columns[0] = str(len(self.words.forms) + 1)
         if not (columns[0] and columns[1]):
             self._fail(number, "ID or FORM is empty", "a value in each column")
-        self.line = self.line or number
+        self.words.line = self.words.line or number
         if columns[0].isdecimal():
             self._add_word(number, columns)
             if self.entity_tags is not None:
-                self.ents.append(Row(number, (self.columns.tag(cells),)))
+                self.words.ents.append(Row(number, (self.columns.tag(cells),)))
             if misc_tag(columns[9]) == "":
                 self.problems.note("values of name or NE in MISC that are no tags, not read")
         elif "-" in columns[0]:
-            self._add_range(number, columns)
+            self._add_multiword(number, columns)
             self._no_word("multiword tokens, of which only the words are read", cells)
         elif not all(part.isdecimal() for part in columns[0].split(".", 1)):
             self._fail(
@@ -138,30 +175,34 @@ class _Block:
             self._no_word("empty nodes, not read", cells)
 
     def sentence(self) -> Sentence:
-        if self.range_end > len(self.words):
-            self._close_range()
-            self._report(
-                self.line,
-                f"the sentence ends before the last word of the multiword token '{self.range_form}'"
-                f" ({self.range_start}-{self.range_end})",
-                "all its words",
-            )
-        if self.keep_spaces and not self.spaces_known:
+        """The sentence read, after which the next one begins."""
+        header, words = self.header, self.words
+        for first, last, form, _ in words.multiwords:
+            if last > len(words.forms):
+                self._report(
+                    words.line,
+                    f"the sentence ends before the last word of the multiword token '{form}'"
+                    f" ({first}-{last})",
+                    "all its words",
+                )
+        spaces = words.text_spaces() if self.keep_spaces else None
+        if self.keep_spaces and spaces is None:
             self.problems.note(
                 "sentences of unknown spaces, since a multiword token is not its words joined"
             )
+        self.header, self.words = _Header(document=header.document), _Words()
         return Sentence(
-            words=self.words,
-            tags=self.tags if any(self.tags) else None,
-            pos=self.pos if any(self.pos) else None,
-            morphs=self.morphs if "FEATS" in self.columns.names else None,
-            ents=self.entity_tags.read(self.ents) if self.entity_tags is not None else None,
-            lemmas=self.lemmas if any(self.lemmas) else None,
-            spaces=self.spaces if self.keep_spaces and self.spaces_known else None,
-            starts_document=self.starts_document,
-            document=self.document,
-            sent_id=self.sent_id,
-            line=self.line,
+            words=words.forms,
+            tags=words.tags if any(words.tags) else None,
+            pos=words.pos if any(words.pos) else None,
+            morphs=words.morphs if "FEATS" in self.columns.names else None,
+            ents=self.entity_tags.read(words.ents) if self.entity_tags is not None else None,
+            lemmas=words.lemmas if any(words.lemmas) else None,
+            spaces=spaces,
+            starts_document=header.starts_document,
+            document=header.document,
+            sent_id=header.sent_id,
+            line=words.line,
         )
 
     def _no_word(self, what: str, cells: list[str]) -> None:
@@ -170,10 +211,11 @@ class _Block:
             self.problems.note("entity tags of multiword tokens and empty nodes, not read")
 
     def _add_word(self, number: int, columns: list[str]) -> None:
+        words = self.words
         identifier, form, lemma, upos, xpos, feats = columns[:6]
-        if _number(identifier) != len(self.words) + 1:
+        if _number(identifier) != len(words.forms) + 1:
             problem = f"the word has the ID {shortened(identifier, 60)}"
-            self._report(number, problem, f"ID {len(self.words) + 1}")
+            self._report(number, problem, f"ID {len(words.forms) + 1}")
         if upos != UNKNOWN and upos not in UPOS_IDS:
             expected = "one of the universal parts of speech, in capitals, or _"
             self._report(number, f"'{upos}' in column UPOS", expected)
@@ -182,46 +224,32 @@ class _Block:
             expected = "Name=Value|Name=Value with each name once, or _"
             self._report(number, f"'{feats}' in column FEATS", expected)
             feats = ""
-        self.words.append(form)
-        self.pos.append("" if upos == UNKNOWN else upos)
-        self.tags.append("" if xpos == UNKNOWN else xpos)
-        self.lemmas.append("" if lemma == UNKNOWN and form != UNKNOWN else lemma)
-        self.morphs.append(feats)
-        n_words = len(self.words)
-        if n_words < self.range_end:
-            self.spaces.append(False)
-        else:
-            self.spaces.append(_space_after(columns[9]))
-        if n_words == self.range_end:
-            self._close_range()
-        if n_words > MAX_SENTENCE_TOKENS:
-            what = "words without a blank line"
-            raise ValueError(
-                Errors.P141.format(
-                    path=self.path, line=number, limit=MAX_SENTENCE_TOKENS, what=what
-                )
-            )
+        words.forms.append(form)
+        words.pos.append("" if upos == UNKNOWN else upos)
+        words.tags.append("" if xpos == UNKNOWN else xpos)
+        words.lemmas.append("" if lemma == UNKNOWN and form != UNKNOWN else lemma)
+        words.morphs.append(feats)
+        words.spaces.append(_space_after(columns[9]))
+        if len(words.forms) > MAX_SENTENCE_TOKENS:
+            names = {"limit": MAX_SENTENCE_TOKENS, "what": "words without a blank line"}
+            raise ValueError(Errors.P141.format(path=self.path, line=number, **names))
 
-    def _add_range(self, number: int, columns: list[str]) -> None:
+    def _add_multiword(self, number: int, columns: list[str]) -> None:
         start, _, end = columns[0].partition("-")
-        first = len(self.words) + 1
+        first = len(self.words.forms) + 1
         if not (start.isdecimal() and end.isdecimal()):
             self._fail(number, f"'{columns[0]}' is not an ID", "a number or a range like 1-2")
-        if _number(start) != first or _number(end) < first or self.range_end >= first:
+        overlaps = any(token.last >= first for token in self.words.multiwords[-1:])
+        if _number(start) != first or _number(end) < first or overlaps:
             self._report(
                 number,
                 f"the multiword token '{columns[1]}' has the IDs {shortened(columns[0], 60)}",
                 f"a range that begins with the next word, {first}, and overlaps no other one",
             )
-            self.spaces_known = False
+            self.words.spaces_known = False
             return
-        self.range_start, self.range_end = first, _number(end)
-        self.range_form, self.range_space = columns[1], _space_after(columns[9])
-
-    def _close_range(self) -> None:
-        self.spaces[-1] = self.range_space
-        if "".join(self.words[self.range_start - 1 :]) != self.range_form:
-            self.spaces_known = False
+        space = _space_after(columns[9])
+        self.words.multiwords.append(_Multiword(first, _number(end), columns[1], space))
 
     def _padded(self, number: int, cells: list[str]) -> list[str]:
         """Reduce a line with the wrong number of columns to the first ones, up to FORM and ID."""
@@ -239,7 +267,7 @@ class _Block:
         return [*cells[:n_kept], *([UNKNOWN] * (len(names) - n_kept))]
 
     def _message(self, number: int, problem: str, expected: str) -> str:
-        where = f" (sentence {self.sent_id})" if self.sent_id else ""
+        where = f" (sentence {self.header.sent_id})" if self.header.sent_id else ""
         return unexpected(self.path, number, f"{problem}{where}", expected)
 
     def _report(self, number: int, problem: str, expected: str) -> None:

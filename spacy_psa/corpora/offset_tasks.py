@@ -144,12 +144,12 @@ class Task(NamedTuple):
     """An annotated text.
 
     text (str): The text.
-    regions (List[Region]): Its spans.
+    regions (List[Optional[Region]]): Its spans; None for each that cannot be read.
     tokens (Optional[List[Record]]): Its tokens, if they are given.
     """
 
     text: str
-    regions: list[Region]
+    regions: list[Region | None]
     tokens: list[Record] | None = None
 
 
@@ -241,6 +241,7 @@ class TaskReader:
             self.problems.note(others, len(done) - 1)
         chosen = max(done, key=lambda x: bool(x.get("ground_truth")))
         spans = []
+        n_others = 0
         for result in _list(chosen.get("result")):
             kind = result.get("type") if isinstance(result, dict) else None
             if kind == "labels":
@@ -249,9 +250,11 @@ class TaskReader:
                 # These are spans as well, so the text would seem to have fewer.
                 expected = "type 'labels', of <Labels> in a <Text>"
                 self._report(line, f"a result has the type '{kind}'", expected)
+                n_others += 1
             else:
                 self.problems.note(f"results of the type '{kind}', not read")
-        return Task(self._text(line, record["data"]), self._regions(line, spans))
+        text, regions = self._text(line, record["data"]), self._regions(line, spans)
+        return Task(text, [*regions, *[None] * n_others])
 
     def _text(self, line: int, record: Record, key: str | None = None) -> str:
         text = record.get(key or self.text_key)
@@ -264,11 +267,11 @@ class TaskReader:
         problem = f'there is no text under the key "{key or self.text_key}"'
         raise self._error(line, problem, expected)
 
-    def _regions(self, line: int, items: list[Any]) -> list[Region]:
+    def _regions(self, line: int, items: list[Any]) -> list[Region | None]:
         return [region for item in items for region in self._parsed(line, item)]
 
-    def _parsed(self, line: int, item: Any) -> Iterator[Region]:
-        """One region for each label of a span."""
+    def _parsed(self, line: int, item: Any) -> Iterator[Region | None]:
+        """One region for each label of a span; None if it cannot be read."""
         if isinstance(item, list):
             item = dict(zip(("start", "end", "label"), item, strict=False))
         item = item if isinstance(item, dict) else {"label": item}
@@ -277,6 +280,7 @@ class TaskReader:
         labels = item["labels"] if isinstance(item.get("labels"), list) else [item.get("label")]
         text = item.get("text")
         for label in labels or [None]:
+            region = None
             if not (_is_offset(start) and _is_offset(end) and start < end):
                 problem = f"a span goes from {start!r} to {end!r}"
                 self._report(line, problem, "two whole numbers, the first one smaller")
@@ -286,7 +290,9 @@ class TaskReader:
                 if label != label.strip():
                     note = "labels with white space at their ends, which was removed"
                     self.problems.note(note, first=f"in line {line}: {label!r}")
-                yield Region(start, end, label.strip(), text if isinstance(text, str) else None)
+                given = text if isinstance(text, str) else None
+                region = Region(start, end, label.strip(), given)
+            yield region
 
     def _skip(self, which: str) -> None:
         self.problems.note(f"texts {which}, skipped")

@@ -1,9 +1,11 @@
 """Texts with spans given by character offsets, as Prodigy, doccano and Label Studio export them."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
+from typing import NamedTuple
 
 import spacy
 from spacy.language import Language
@@ -45,17 +47,15 @@ def read_offsets(
         ("units", units, UNITS),
     ):
         if value not in known:
-            problem = f"{name}='{value}': choose one of {', '.join(known)}"
-            raise _unsuitable(problem)
+            raise _unsuitable(f"{name}='{value}': choose one of {', '.join(known)}")
     lang = lang or "en"
     nlp = _blank(lang)
     tasks = TaskReader(path, problems, text_key, predictions)
     # A token of white space can have a tag, but be no part of an entity.
-    place = _Aligner(path, problems, alignment_mode, units, has_white_space=layer == "tags")
+    aligner = _Aligner(path, problems, alignment_mode, units, has_white_space=layer == "tags")
     found_any = False
     seen: dict[int, int] = {}
     for line, record in read_records(path):
-        n_problems, n_unplaced = problems.total, _unplaced(problems)
         task = tasks.read(line, record)
         if task is None:
             continue
@@ -64,19 +64,18 @@ def read_offsets(
         else:
             doc = nlp.make_doc(task.text)
             problems.found[f"texts tokenized as lang={lang}"] += 1
-        spans = place(doc, task, line)
-        if not any(not token.is_space for token in doc):
+        spans, left_out, is_anywhere = aligner.place(doc, task, line)
+        if all(token.is_space for token in doc):
             problems.note("texts without words, skipped")
             continue
-        given, spans = spans, [span for span in spans if span[2]]
+        given = [*spans, *left_out]
         if layer != "chunks":
             named = partial(_named, doc)
             spans = check_overlaps(spans, path, line, "spans", problems, Errors.P186, named)
-        if layer == "ents" and problems.total > n_problems:
-            everything = _unplaced(problems) > n_unplaced
-            spans = _with_unknown(spans, [(0, len(doc), "")] if everything else given)
+        if layer == "ents":
+            spans = _with_unknown(spans, [(0, len(doc), "")] if is_anywhere else given)
         # Span groups cannot hold tokens that may be in a span or not
-        is_known = layer != "chunks" or problems.total == n_problems
+        is_known = layer != "chunks" or not (left_out or is_anywhere)
         if not is_known:
             problems.note("texts left unannotated, since spans were left out")
         if seen.setdefault(hash(task.text), hash(tuple(given))) != hash(tuple(given)):
@@ -93,36 +92,53 @@ def read_offsets(
             line=line,
         )
     if not found_any:
-        notes = (
-            ", ".join(f"{what}: {n}" for what, n in (problems.found + problems.notes).items())
-            or "it is empty"
-        )
+        counts = (problems.found + problems.notes).items()
+        notes = ", ".join(f"{what}: {n}" for what, n in counts) or "it is empty"
         raise ValueError(Errors.P187.format(path=path, notes=notes))
 
 
+class _Placed(NamedTuple):
+    """The spans of a text, in tokens and in order.
+
+    spans (List[Span]): Those that are read. They may overlap.
+    left_out (List[Span]): Those that are left out, with the tokens around them and no label.
+    is_anywhere (bool): Whether others are left out that may be anywhere in the text.
+    """
+
+    spans: list[Span]
+    left_out: list[Span]
+    is_anywhere: bool
+
+
+@dataclass(frozen=True)
 class _Aligner:
     """Finds the tokens of the spans of one file."""
 
-    def __init__(
-        self, path: Path, problems: Problems, mode: str, units: str, has_white_space: bool
-    ) -> None:
-        self.path, self.problems, self.mode, self.units = path, problems, mode, units
-        self.has_white_space = has_white_space
+    path: Path
+    problems: Problems
+    mode: str
+    units: str
+    has_white_space: bool
 
-    def __call__(self, doc: Doc, task: Task, line: int) -> list[Span]:
-        """The spans in tokens, in order; one that is left out has no label. Those that are given
-        twice are one."""
+    def place(self, doc: Doc, task: Task, line: int) -> _Placed:
+        """Find the tokens of the spans. Those that are given twice are one."""
         places = None if self.units == "codepoints" else _utf16_places(task.text)
-        found = (self._aligned(doc, task.text, region, places, line) for region in task.regions)
+        found = [
+            None if region is None else self._aligned(doc, task.text, region, places, line)
+            for region in task.regions
+        ]
         spans = [span for span in found if span is not None]
         unique = sorted(set(spans))
         if len(unique) < len(spans):
             self.problems.note("spans given twice, read once", len(spans) - len(unique))
-        return unique
+        left_out = [span for span in unique if not span[2]]
+        return _Placed([span for span in unique if span[2]], left_out, None in found)
 
     def _aligned(
         self, doc: Doc, text: str, region: Region, places: dict[int, int] | None, line: int
     ) -> Span | None:
+        """The tokens of a span, or those around it, without its label, if it is left out; None if
+        it may be anywhere."""
         start, end = region.start, region.end
         if places is not None:
             start, end = places.get(start, -1), places.get(end, -1)
@@ -219,15 +235,10 @@ def _named(doc: Doc, span: Span) -> str:
     return f"'{doc[span[0] : span[1]].text}' ({span[2]})"
 
 
-def _unplaced(problems: Problems) -> int:
-    """The number of spans that were left out, and are anywhere in their texts."""
-    return problems.counts["P145"] + problems.counts["P188"]
-
-
-def _with_unknown(spans: list[Span], left_out: list[Span]) -> list[Span]:
-    """Add the tokens of spans that are left out: whether they are in a span is unknown."""
+def _with_unknown(spans: list[Span], given: list[Span]) -> list[Span]:
+    """Add the tokens of given spans that are left out: whether they are in a span is unknown."""
     known = {i for start, end, _ in spans for i in range(start, end)}
-    unknown = {i for start, end, _ in left_out for i in range(start, end)} - known
+    unknown = {i for start, end, _ in given for i in range(start, end)} - known
     return sorted([*spans, *((i, i + 1, "") for i in unknown)])
 
 
