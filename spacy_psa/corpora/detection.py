@@ -12,7 +12,7 @@ from typing import Any
 from spacy.parts_of_speech import IDS as UNIVERSAL_TAGS
 
 from ..errors import Errors
-from .column_kinds import SPAN_KINDS, Values, column_values, find_layers, kind, scheme_of
+from .column_kinds import SPAN_KINDS, Kind, Values, column_values, find_layers, kind, scheme_of
 from .formats import FORMATS, Format
 from .lines import read_lines
 from .samples import Sample, take_sample
@@ -33,7 +33,6 @@ _ORDERS = {
     ("words", "tags", "chunks"): "conll2000",
     ("words", "tags", "chunks", "ents"): "conll2003",
     ("words", "tags", "ents"): "conll2002",
-    ("words", "tags"): "tagged",
 }
 _OPTIONS = {
     "words": "word_column",
@@ -100,9 +99,9 @@ def detect(path: Path, targets: Collection[str] = ()) -> Detection:
     kinds = [kind(values, sample.width) for values in columns]
     if _is_conllu(columns, kinds):
         return Detection(FORMATS["conllu"], {}, "Found conllu, by its 10 columns")
-    layers = find_layers(columns, kinds, targets) or {}
+    layers = find_layers(columns, kinds, targets)
     line = sample.sentences[0][0].line
-    if len(layers.keys() - {"words", "lemmas", "spaces"}) == 0:
+    if layers.keys() <= {"words", "lemmas", "spaces"}:
         known = "; ".join(
             f"{form.name} ({', '.join(form.columns)})" for form in FORMATS.values() if form.columns
         )
@@ -120,7 +119,7 @@ def detect(path: Path, targets: Collection[str] = ()) -> Detection:
         FORMATS[name],
         options,
         f"Found {name}, {_separator_text(sample)} {', '.join(texts)}. Same as: {command}",
-        has_labels="tags" in layers or not {"spans", "bare", "labels"}.isdisjoint(kinds),
+        has_labels="tags" in layers or not {Kind.SPANS, Kind.BARE, Kind.LABELS}.isdisjoint(kinds),
     )
 
 
@@ -137,15 +136,15 @@ def _by_mark(lines: Sequence[Sequence[str]]) -> str | None:
     return None
 
 
-def _is_conllu(columns: Sequence[Values], kinds: Sequence[str]) -> bool:
+def _is_conllu(columns: Sequence[Values], kinds: Sequence[Kind]) -> bool:
     """Whether there are ten columns, of which the first is a number and the fourth universal."""
-    if len(columns) != 10 or kinds[0] != "numbers":
+    if len(columns) != 10 or kinds[0] is not Kind.NUMBERS:
         return False
     return set(chain.from_iterable(columns[3])) <= {*UNIVERSAL_TAGS, "_"}
 
 
 def _options(
-    sample: Sample, kinds: Sequence[str], layers: dict[str, int]
+    sample: Sample, kinds: Sequence[Kind], layers: dict[str, int]
 ) -> tuple[str, dict[str, Any]]:
     """The name of the format that has these columns, and its options."""
     if sample.joined_by and sample.width == 3:
@@ -157,18 +156,19 @@ def _options(
         default = {"words": 0, main: sample.width - 1}.get(layer)
         if index != default:
             options[option] = index
-    if kinds[layers[main]] == "bare" and main != "tags":
+    if kinds[layers[main]] is Kind.BARE and main != "tags":
         options["label"] = DEFAULT_LABEL
-    if kinds[layers[main]] == "labels" and main != "tags":
+    if kinds[layers[main]] is Kind.LABELS and main != "tags":
         options["prefixes"] = False
     for name in ("separator", "comment", "header", "joined_by"):
         if getattr(sample, name):
             options[name] = getattr(sample, name)
     order = tuple(sorted(layers, key=layers.__getitem__))
     name = _ORDERS.get(order, "iob") if len(layers) == sample.width else "iob"
-    plain = {"pos_column": 1, "chunk_column": 2}
-    is_plain = options.items() <= plain.items() and name != "tagged"
-    if is_plain and name != "iob" and not (name == "conll2000" and sample.has_boundaries):
+    # Where the formats of these orders have the columns
+    is_plain = options.items() <= {"pos_column": 1, "chunk_column": 2}.items()
+    # In CoNLL-2000, there are no document boundaries
+    if name != "iob" and is_plain and not (name == "conll2000" and sample.has_boundaries):
         return name, {}
     if layers.keys() == {"words", "tags"} and not sample.has_boundaries:
         return "tagged", options
@@ -186,14 +186,13 @@ def _option_text(name: str, value: Any) -> str:
     return f"--option {shlex.quote(f'{name}={text}')}"
 
 
-def _column_text(values: Values, found: str, index: int, layers: dict[str, int]) -> str:
+def _column_text(values: Values, found: Kind, index: int, layers: dict[str, int]) -> str:
     """What a column has, and where it goes."""
     layer = next((layer for layer, i in layers.items() if i == index), None)
     if layer == "words":
         return "word"
-    what = {"outside": "only O", "bare": "bare B, I, O", "labels": "labels without prefixes"}
-    text = what.get(found, found)
-    if found == "spans":
+    text = found.value
+    if found is Kind.SPANS:
         text = f"spans in {scheme_of(values)}"
     elif layer is not None and found not in SPAN_KINDS:
         text = _NAMES[layer]
