@@ -134,7 +134,8 @@ def measure(config: Path, output: Path) -> None:
         original(self, nlp, step)
 
     setattr(ReplayedPipeline, "before_update", before_update)  # noqa: B010
-    RankedPipeline._sum = communication.around(RankedPipeline._sum)  # type: ignore[method-assign]
+    timed_sum = communication.around(RankedPipeline.sum_over_ranks)
+    RankedPipeline.sum_over_ranks = timed_sum  # type: ignore[method-assign]
     Language.update = update.around(Language.update)  # type: ignore[method-assign]
     whole, sent = _note_bytes(gradients, "_sum"), _note_bytes(Group, "sum_tensor")
     train(config, output)

@@ -3,9 +3,17 @@
 `spacy.training.loop.train_while_improving` does not expose its step count, the scores of its
 evaluations, the state of the schedules, or its position in the stream of batches. All of them
 follow from the batches and scores alone. So the loop is rerun from the start over the same batches,
-with a pipeline that does nothing and with the saved scores, up to the step of the checkpoint.
+with a `ReplayedPipeline` in place of `nlp` and the callbacks. It goes live at the step of the
+checkpoint, and is then what they are in `spacy train`. Until then, the loop's calls in a step do
+this:
 
-spaCy's loop evaluates after updates 0, E, 2E, …, and ends without evaluating what was learned since
+1. `before_update` calls the callback of the config, which may count the steps;
+2. `nlp.update`, for each part of the batch, does nothing;
+3. `finish_update` is called for each of `nlp.pipeline`, which is empty;
+4. `optimizer.step_schedules` does what it always does;
+5. `evaluate`, after some steps and within `nlp.use_params`, returns the saved score.
+
+The loop evaluates after updates 0, E, 2E, …, and ends without evaluating what was learned since
 then, typically during the last epoch. Here, the last update is evaluated as well.
 """
 
@@ -26,7 +34,7 @@ Info = dict[str, Any]
 
 
 class ReplayedPipeline:
-    """A stand-in for the pipeline in the training loop, which does nothing until it goes live.
+    """What the training loop gets for the pipeline, see above. It does nothing until it goes live.
 
     nlp (Language): The pipeline.
     evaluate (Callable[[], Tuple[float, Dict[str, Any]]]): Evaluates the pipeline.
@@ -48,7 +56,7 @@ class ReplayedPipeline:
 
     @property
     def pipeline(self) -> list[tuple[str, Any]]:
-        """RETURNS (List[Tuple[str, Any]]): The components whose `finish_update` may be called."""
+        """RETURNS (List[Tuple[str, Any]]): The components whose `finish_update` the loop calls."""
         return self._nlp.pipeline if self.is_live else []
 
     def update(self, examples: Any, **kwargs: Any) -> None:
@@ -77,18 +85,19 @@ def training_steps(
     corpus: Callable[[Language], Iterable[Example]],
     start: RandomState,
 ) -> Iterator[tuple[Info, bool | None]]:
-    """Run spaCy's loop; yield the last step again if it was not evaluated in the loop. `T` is the
-    resolved block `[training]`, and `start` the random state of the stream of batches."""
-    seen, size, frozen, optimizer = 0, 0, T["frozen_components"], T["optimizer"]
+    """Run spaCy's loop as `spacy.training.loop.train` does; yield the last step again if it was not
+    evaluated in the loop. `T` is the resolved block `[training]`, and `start` the random state of
+    the stream of batches."""
+    n_seen, n_in_corpus, optimizer = 0, 0, T["optimizer"]
 
-    def read(nlp: Language) -> Iterator[Example]:
-        nonlocal size
+    def counted(nlp: Language) -> Iterator[Example]:
+        nonlocal n_in_corpus
         n = 0
         for n, example in enumerate(corpus(nlp), 1):  # noqa: B007
             yield example
-        size = n
+        n_in_corpus = n
 
-    batches = isolated(create_train_batches(nlp, read, T["batcher"], T["max_epochs"]), start)
+    batches = isolated(create_train_batches(nlp, counted, T["batcher"], T["max_epochs"]), start)
     info: Info | None = None
     is_best: bool | None = None
     for batch, info, is_best in train_while_improving(
@@ -101,13 +110,13 @@ def training_steps(
         patience=T["patience"],
         max_steps=T["max_steps"],
         eval_frequency=T["eval_frequency"],
-        exclude=frozen,
+        exclude=T["frozen_components"],
         annotating_components=T["annotating_components"],
         before_update=pipeline.before_update,
     ):
-        seen += len(batch)
-        if size:
-            info["epochs"] = max(info["epoch"], seen / size)
+        n_seen += len(batch)
+        if n_in_corpus:
+            info["epochs"] = max(info["epoch"], n_seen / n_in_corpus)
         yield info, is_best
     if info is None or is_best is not None or not pipeline.is_live:
         return

@@ -1,7 +1,14 @@
 """Train a pipeline like `spacy train`, with checkpoints from which training resumes exactly.
 
-The stream of batches has its own random state. It depends only on the seed, and is regenerated when
-a run is resumed. All other state is in the checkpoint.
+`TrainingRun` mirrors `spacy.training.loop.train`, in its order: `__init__` resolves the settings,
+`train` writes the messages, makes the logger and runs the loop, of which `_after_step` is the body
+and `_save_pipeline` what is called `save_checkpoint` there. Here, a checkpoint is the state of the
+run (checkpoint.py) beside the pipelines.
+
+A new run is live from its first step. One that is resumed replays the steps up to its checkpoint
+(replay.py), restores what the checkpoint has, and goes live. The stream of batches has its own
+random state. It depends only on the seed, and is regenerated in the replay. All other state is in
+the checkpoint.
 """
 
 from __future__ import annotations
@@ -110,7 +117,11 @@ class TrainingRun:
         try:
             steps = training_steps(self.nlp, pipeline, self.T, self.train_corpus, self.stream_start)
             for info, is_best in steps:
-                self._after_step(info, is_best, pipeline, log_step)
+                if pipeline.is_live:
+                    self._after_step(info, is_best, log_step)
+                else:
+                    log_step(None)
+                    self._after_replayed_step(info, is_best, pipeline)
             if self.saved is not None and not pipeline.is_live:
                 self._refuse_corpus(info, self.saved)
             # The last evaluation has saved the pipeline with its scores in the metadata, which a
@@ -151,35 +162,33 @@ class TrainingRun:
         with self.nlp.select_pipes(disable=self.frozen):
             return self.T["logger"](self.nlp, SafeStream(self.stdout), self.stderr)
 
-    def _after_step(
-        self,
-        info: Info,
-        is_best: bool | None,
-        pipeline: ReplayedPipeline,
-        log_step: Callable[[Info | None], None],
+    def _after_replayed_step(
+        self, info: Info, is_best: bool | None, pipeline: ReplayedPipeline
     ) -> None:
-        epochs = info.get("epochs") or info["epoch"]
-        if not pipeline.is_live:
-            log_step(None)
-            if is_best is not None:
-                self.evaluated_epochs = epochs
-            if self.saved is not None and info["step"] == self.saved.step:
-                self.pipelines.skip(self.evaluated_epochs)
-                self._restore_checkpoint(info, self.saved)
-                pipeline.is_live = True
-            return
+        if is_best is not None:
+            self.evaluated_epochs = _epochs(info)
+        if self.saved is not None and info["step"] == self.saved.step:
+            self.pipelines.skip(self.evaluated_epochs)
+            self._restore_checkpoint(info, self.saved)
+            pipeline.is_live = True
+
+    def _after_step(
+        self, info: Info, is_best: bool | None, log_step: Callable[[Info | None], None]
+    ) -> None:
+        is_evaluated = is_best is not None
         info["seconds"] = int(self._seconds())
         if is_best is not None:
             with self.nlp.select_pipes(disable=self.frozen):
                 update_meta(self.T, self.nlp, info)
             self._save_pipeline(is_best)
             info["output_path"] = str(self.pipelines.last)
-            self.pipelines.keep(epochs)
-        log_step(info if is_best is not None else None)
+            self.pipelines.keep(_epochs(info))
+        log_step(info if is_evaluated else None)
         # Last, so that a checkpoint implies that all other outputs of its step exist.
         every = self.checkpoint_every
-        if is_best is not None if every is None else info["step"] % every == 0:
-            self._save_checkpoint(info, losses={} if is_best is not None else info["losses"])
+        if is_evaluated if every is None else info["step"] % every == 0:
+            # After an evaluation, the loop begins to add up the losses anew
+            self._save_checkpoint(info, losses={} if is_evaluated else info["losses"])
 
     def _restore_checkpoint(self, info: Info, saved: Checkpoint) -> None:
         """Restore the state of the checkpoint and resume training from it."""
@@ -248,3 +257,8 @@ class TrainingRun:
 
     def _write(self, line: str) -> None:
         self.stdout.write(f"{line}\n")
+
+
+def _epochs(info: Info) -> float:
+    """How often the corpus has been passed, with a fraction once its size is known."""
+    return info.get("epochs") or info["epoch"]

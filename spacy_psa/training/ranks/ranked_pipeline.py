@@ -1,4 +1,13 @@
-"""The pipeline in the training loop of one rank."""
+"""The pipeline in the training loop of one rank.
+
+In each step, spaCy's `train_while_improving` calls:
+
+1. `nlp.update`, for each part of the batch: a rank learns from its share of the part;
+2. `finish_update` of each of `nlp.pipeline`: the first calls `sum_over_ranks`, which adds up the
+   gradients, so that the pipeline's components then take the same step on all ranks;
+3. `evaluate`, after some steps, which calls `Language.evaluate`: each rank annotates its share of
+   the documents, and rank 0 scores them all (`evaluated_together`).
+"""
 
 from __future__ import annotations
 
@@ -7,6 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from functools import partial
 from timeit import default_timer
+from types import SimpleNamespace
 from typing import Any, cast
 
 from spacy.language import Language
@@ -25,8 +35,8 @@ TRANSFORMER_OUTPUT = ("._.", "trf_data", None, None)
 
 
 class RankedPipeline(ReplayedPipeline):
-    """A stand-in for the pipeline, which learns from this rank's share of each batch, and adds up
-    the gradients and losses of all ranks before the update.
+    """What the training loop of a rank gets for the pipeline, see above. From now on, `nlp.update`
+    itself learns from shares.
 
     nlp (Language): The pipeline.
     evaluate (Callable[[], Tuple[float, Dict[str, Any]]]): Evaluates the pipeline.
@@ -48,9 +58,9 @@ class RankedPipeline(ReplayedPipeline):
     ) -> None:
         super().__init__(nlp, evaluate, before_update, scores)
         self._frozen, self._group = frozen, group
-        self._digest = 0
-        self._losses: dict[str, float] = {}  # of this rank, since the last update
-        self._total: dict[str, float] = {}  # of all ranks, kept by the loop
+        self._digest = 0  # of the batches since the last sum
+        self._own_losses: dict[str, float] = {}  # of this rank, since the last sum
+        self._loop_losses: dict[str, float] = {}  # of all ranks, which the loop keeps
         for learner in self._learners():
             learner.begin_sum = group.begin_sum
         # Of the pipeline, so that a logger that wraps it counts the sentences of all ranks
@@ -58,12 +68,12 @@ class RankedPipeline(ReplayedPipeline):
 
     @property
     def pipeline(self) -> list[tuple[str, Any]]:
-        """RETURNS (List[Tuple[str, Any]]): The components whose `finish_update` is called next. The
-        loop asks for them once in each update, when all gradients are there: they are added up
-        here."""
-        if self.is_live:
-            self._sum()
-        return super().pipeline
+        """RETURNS (List[Tuple[str, Any]]): The components whose `finish_update` the loop calls, one
+        after the other, after a first one for the sum over all ranks."""
+        first = SimpleNamespace(
+            is_trainable=True, model=self, finish_update=lambda optimizer: self.sum_over_ranks()
+        )
+        return [("(sum over ranks)", first), *super().pipeline] if self.is_live else []
 
     def _learn_from_share(self, examples: Sequence[Example], **kwargs: Any) -> None:
         """Learn from this rank's share of a batch, see `Language.update`."""
@@ -74,9 +84,9 @@ class RankedPipeline(ReplayedPipeline):
             learner.tagset.take_new(examples)
         divided = shares([len(eg.predicted) for eg in examples], place.size)
         share = [examples[i] for i in divided[place.rank]]
-        self._total = kwargs.pop("losses")
+        self._loop_losses = kwargs.pop("losses")
         if share:
-            self._learn(share, losses=self._losses, **kwargs)
+            self._learn(share, losses=self._own_losses, **kwargs)
         else:
             for learner in self._learners():
                 learner.begin_sum(0.0)
@@ -89,24 +99,26 @@ class RankedPipeline(ReplayedPipeline):
         pipes = [(name, pipe) for name, pipe in self._nlp.pipeline if name not in self._frozen]
         return [pipe.learner for _, pipe in pipes if hasattr(pipe, "learner")]
 
-    def _sum(self) -> None:
-        """Add up the gradients and the losses."""
+    def sum_over_ranks(self) -> None:
+        """Add up the gradients and the losses of all ranks since the last sum.
+
+        RAISES (ValueError): If the ranks had different batches.
+        """
         # In the pipeline's order, which is the same on all ranks
         names = self._nlp.pipe_names
-        losses = [float(self._losses.pop(name, 0.0)) for name in names]
+        losses = [float(self._own_losses.pop(name, 0.0)) for name in names]
         numbers = [float(self._digest), *losses]
         digests, *sums = sum_gradients(self._nlp, self._frozen, self._group, numbers)
         if digests != self._digest * self._group.place.size:
             raise ValueError(Errors.P523.format(what="batches"))
         for name, loss in zip(names, sums, strict=True):
             if name not in self._frozen:
-                self._total[name] = self._total.get(name, 0.0) + loss
+                self._loop_losses[name] = self._loop_losses.get(name, 0.0) + loss
         # What a component of others calls by another name may not be there on all ranks: the log
         # has the share of its own
-        for name, loss in self._losses.items():
-            self._total[name] = self._total.get(name, 0.0) + float(loss)
-        self._losses = {}
-        self._digest = 0
+        for name, loss in self._own_losses.items():
+            self._loop_losses[name] = self._loop_losses.get(name, 0.0) + float(loss)
+        self._own_losses, self._digest = {}, 0
 
 
 def evaluated_together(nlp: Language, group: Group) -> Language:

@@ -1,4 +1,10 @@
-"""A training run of several processes."""
+"""A training run of several processes, the ranks. Each makes the same calls in the same order.
+
+They begin with the weights of rank 0, but draw their own random numbers. Then they do what a
+`TrainingRun` does, but for the methods that are overridden: what the loop gets for the pipeline is
+a `RankedPipeline`; rank 0 alone reads the checkpoint and writes files, and it writes the random
+states of all ranks.
+"""
 
 from __future__ import annotations
 
