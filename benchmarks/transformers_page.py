@@ -102,7 +102,7 @@ def compare(found: dict[str, list[dict[str, Any]]], first: str, second: str) -> 
         return "–"
     gain, p = gain_of(pairs)
     seeds = f"{len(pairs)} seeds, " if len(pairs) > 1 else ""
-    return f"{gain} ({seeds}p {'< 0.001' if p == '0.000' else f'= {p}'})"
+    return f"{gain} ({seeds}p {p if p.startswith('<') else f'= {p}'})"
 
 
 def describe(found: Sequence[dict[str, Any]]) -> str:

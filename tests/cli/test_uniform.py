@@ -33,8 +33,8 @@ ON_GPU = {
 }
 # These work on one component, or on each that is chosen
 OF_COMPONENTS = {
-    *("annotate", "attend", "calibrate", "compare", "conlleval", "distill", "draw", "evaluate"),
-    *("labels", "lattice", "srl-ensemble", "srl-eval"),
+    *("annotate", "attend", "calibrate", "card", "compare", "conlleval", "distill", "draw"),
+    *("evaluate", "labels", "lattice", "srl-ensemble", "srl-eval"),
 }
 # `psa convert -o` is an option of a format: many files are read with several of them
 LETTERS = {"--output": "-o", "--component": "-c", "--gpu-id": "-g", "--force": "-F"}

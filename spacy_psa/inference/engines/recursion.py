@@ -20,7 +20,7 @@ import numpy as np
 
 from ..layout import TimeMajor, sum_by
 from .arrays import Gradient, Scores
-from .rescue import ByDefinition, Underflow
+from .rescue import SAFE_RANGE, ByDefinition, Underflow
 from .steps import Factor, RowFactor, make_steps
 
 
@@ -43,8 +43,12 @@ class ScaledRecursion:
         emissions = RowFactor(rows, layout)
         self.steps = make_steps(scores.transitions, scores.pairwise, layout)
         start, end = Factor(scores.start), Factor(scores.end)
-        underflow = Underflow(layout, emissions, (self.steps, start, end))
-        self._has_zeros = underflow.possible  # labels that nothing leads to, and dead ends
+        # Emissions of any range alone do no harm: the remaining labels are reachable
+        is_safe = emissions.finite and all(
+            factor.range <= SAFE_RANGE for factor in (self.steps, start, end)
+        )
+        underflow = None if is_safe else Underflow(layout, (emissions, self.steps, start, end))
+        self._has_zeros = not is_safe  # labels that nothing leads to, and dead ends
         self._emissions, self._end = emissions.values, end.values
         self.alphas, self._norms = self._forward(start.values)
         self._end_norms = self.alphas[layout.last_rows] @ self._end
@@ -57,8 +61,7 @@ class ScaledRecursion:
         self.log_partition = peaks + log_norms
 
         self.rescued = None
-        doubtful = underflow.doubtful(self.alphas, log_norms)
-        if doubtful.size:
+        if underflow is not None and (doubtful := underflow.doubtful(self.alphas, log_norms)).size:
             self.rescued = ByDefinition(scores, layout, doubtful)
             self.log_partition[doubtful] = self.rescued.log_partition
             self.alphas[layout.row_of_token[self.rescued.tokens]] = 0.0

@@ -36,22 +36,15 @@ class Underflow:
     """Drops the values that are too small to compute with, and finds the chains this may harm.
 
     layout (TimeMajor): The layout of the tokens.
-    emissions (RowFactor): The emissions, without what is dropped from now on.
-    others (Sequence[Union[Steps, Factor]]): In the same way, the steps, the start and the end.
+    factors (Sequence[Union[Steps, RowFactor, Factor]]): The factors, from now on without what is
+        dropped.
     """
 
-    possible: bool  # Whether anything that matters can be lost at all
-
-    def __init__(
-        self, layout: TimeMajor, emissions: RowFactor, others: Sequence[Steps | Factor]
-    ) -> None:
+    def __init__(self, layout: TimeMajor, factors: Sequence[Steps | RowFactor | Factor]) -> None:
         self._layout = layout
-        # Emissions of any range alone do no harm: the remaining labels are reachable
-        self.possible = not (emissions.finite and all(f.range <= SAFE_RANGE for f in others))
         self._gaps = np.full(layout.n_chains, np.inf)
-        if self.possible:
-            for factor in (emissions, *others):
-                np.minimum(self._gaps, factor.drop(), out=self._gaps)
+        for factor in factors:
+            np.minimum(self._gaps, factor.drop(), out=self._gaps)
 
     def doubtful(self, alphas: np.ndarray, log_norms: np.ndarray) -> np.ndarray:
         """The chains whose results could be inaccurate, given the forward scores (N, L) and the
@@ -61,8 +54,6 @@ class Underflow:
         be negligible. It is at most L^n sequences, each at least the gap below the peak.
         """
         layout = self._layout
-        if not self.possible:
-            return np.empty(0, dtype=np.int64)
         most = layout.sizes * np.log(alphas.shape[1]) - self._gaps
         doubtful = ~(log_norms >= most + NEGLIGIBLE)
         doubtful[layout.sizes == 0] = False
