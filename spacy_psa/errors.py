@@ -1121,7 +1121,7 @@ class Errors(metaclass=_Coded):
     P470 = (
         "There are no vectors '{name}': it is neither the folder of a pipeline nor an installed "
         "package. Check --vectors or [initialize] vectors (--paths.vectors), or create the folder, "
-        "e.g. with `python -m spacy psa vectors`."
+        "e.g. with `python -m spacy psa vectors {file} FOLDER`."
     )
     P471 = (
         "There is no {ending} file at '{path}', so nothing would be read. Give one, or a folder of "
@@ -1409,9 +1409,10 @@ class Warnings(metaclass=_Coded):
     )
     W435 = (
         "The training of '{name}' goes nowhere: after {updates} updates, {n} evaluations in a row "
-        "found {what}. If the next ones do too, check that the annotation of the target is in the "
-        "training data, and try the optimizer, learning rate and dropout of `python -m spacy psa "
-        "init-config --recipe best`, more updates, a BiLSTM-CRF, or pretrained vectors."
+        "found {what}. Early in a training, that may pass. If the next ones do too, check that the "
+        "annotation of the target is in the training data, and try what the config lacks of this: "
+        "the optimizer, learning rate and dropout of `python -m spacy psa init-config --recipe "
+        "best`, more updates, a BiLSTM-CRF, pretrained vectors."
     )
     W436 = (
         "{path} has {n} Docs, fewer than {smallest}: too few to learn from. Annotate more, or "
@@ -1461,6 +1462,10 @@ class Warnings(metaclass=_Coded):
         "The component '{name}' listens to '{upstream}', but in prediction it gets the vectors of "
         "'{other}', which comes later in the pipeline and overwrites them. Put '{upstream}' right "
         "before '{name}', and '{other}' after it."
+    )
+    W449 = (
+        "'{name}' was calibrated (temperature {temperature:.3g}) before this training, which makes "
+        "other probabilities: afterwards, calibrate it again, with `python -m spacy psa calibrate`."
     )
     # Earlier names (W440-W441)
     W440 = "{old} is now called {new}: say so next time."

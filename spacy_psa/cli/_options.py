@@ -61,7 +61,7 @@ LangOption = Annotated[str, typer.Option("--lang", "-l", help="Language code")]
 ResumeOption = Annotated[
     bool, typer.Option("--resume", "-r", help="Resume from the checkpoint, if there is one")
 ]
-GO_ON = "With --resume, the same command goes on from the last checkpoint"
+GO_ON = "With --resume, the same command goes on from the last checkpoint, if there is one"
 CheckpointOption = Annotated[
     int | None,
     typer.Option(

@@ -170,7 +170,8 @@ def check_vectors_folder(name: str | None, lang: str | None, *, may_be_empty: bo
     folder = _vectors_folder(name)
     # That of a package has it in a folder below
     if not is_package(name) and not (folder / "config.cfg").is_file():
-        raise ValueError(Errors.P470.format(name=name))
+        file = name if folder.is_file() else "FILE"
+        raise ValueError(Errors.P470.format(name=name, file=file))
     meta = folder / "meta.json"
     described = srsly.read_json(meta) if meta.is_file() else {}
     found = described.get("lang")

@@ -16,7 +16,7 @@ from spacy.util import registry
 from thinc.api import Optimizer
 
 from ..atomic_files import atomic_path
-from ..errors import Errors, check_choice
+from ..errors import Errors, Warnings, check_choice, warn
 from ..output_errors import output_errors
 from ..terminal import SafeStream, plain_warnings
 from .corpora import check_corpora
@@ -53,12 +53,34 @@ def jsonl_logger(
         clean = ExitStack()
         clean.enter_context(plain_warnings())
         check_corpora(nlp.config.interpolate())
-        table = console_logger_v3(console_output=console_output)(nlp, SafeStream(stdout), stderr)
+        check_calibration(nlp)
+        clean_stdout = SafeStream(stdout)
+        log_row, end_table = console_logger_v3(console_output=console_output)(
+            nlp, clean_stdout, stderr
+        )
+
+        def end() -> None:
+            end_table()
+            if console_output and (stopped := log.early_stop()):
+                clean_stdout.write(f"{stopped}\n")
+
+        table = log_row, end
         log = TrainingLog(nlp, Path(path) if path else None, progress_bar, table, stderr)
         clean.callback(log.finalize)
         return log.log_step, clean.close
 
     return start
+
+
+def check_calibration(nlp: Language) -> None:
+    """Warn of components whose probabilities were calibrated before this training."""
+    frozen = nlp.config["training"]["frozen_components"]
+    for name, pipe in nlp.pipeline:
+        if nlp.get_pipe_meta(name).factory != "psa_tagger" or name in frozen:
+            continue
+        cfg: dict[str, Any] = getattr(pipe, "cfg")  # noqa: B009
+        if cfg["temperature"] != 1.0:
+            warn(Warnings.W449.format(name=name, temperature=cfg["temperature"]))
 
 
 class TrainingLog:
@@ -83,6 +105,8 @@ class TrainingLog:
         training = nlp.config.interpolate()["training"]
         self._path = path
         self._begun = False
+        self._patience, self._max_steps = training["patience"], training["max_steps"]
+        self._last: Info | None = None
         self._n_steps, self._learn_rate = 0, 0.0
         self._log_row, self._end_table = table
         self._meter = Meter(nlp)
@@ -105,12 +129,28 @@ class TrainingLog:
             self._optimizer.step_schedules()
             self._progress.step(trained=self._meter.has_moved())
         if info is not None:
+            self._last = info
             with self._progress.hidden():
                 self._log_row(info)
             self._write(info)
             self._progress.evaluated(info)
             self._meter.reset()
         self._progress.show(self._meter.speed)
+
+    def early_stop(self) -> str | None:
+        """RETURNS (Optional[str]): Why spaCy's loop has ended the run before its last step; None if
+        it has not."""
+        last = self._last or {}
+        found, step = last.get("checkpoints"), last.get("step", 0)
+        if not self._patience or not found or 0 < self._max_steps <= step:
+            return None
+        best = max(found, key=lambda point: (point[0], -point[1]))[1]
+        if step - best < self._patience:
+            return None
+        return (
+            f"Stopped early, after {step:,} updates: the last {step - best:,} brought no better "
+            f"score (patience = {self._patience})."
+        )
 
     def finalize(self) -> None:
         """End the log."""

@@ -271,6 +271,7 @@ def test_a_threshold_that_leaves_no_label_is_named(save: Save, tmp_path: Path):
     for arguments in ([], ["--target", "tag"]):
         shown = fail(tmp_path / "with", gold, *arguments)
         assert "[P261]" in shown and "threshold of 'psa_tagger'" in shown
+        assert "in the output of" in " ".join(shown.split())
     shown = failure("psa", "compare", tmp_path / "without", tmp_path / "with", gold)
     assert "[P261]" in shown and "threshold of 'psa_tagger'" in shown
     assert "Lower the threshold" not in fail(tmp_path / "with", gold, "--target", "pos")

@@ -15,6 +15,7 @@ from safetensors.torch import save as save_tensors
 from spacy.language import Language
 from spacy.tokens import DocBin
 
+from spacy_psa.cli._predictions import System
 from spacy_psa.models.labeler import shim_of
 from spacy_psa.models.network_shim import NetworkShim, reduce_pipeline
 
@@ -29,6 +30,17 @@ from ..pipeline.conftest import (
     trained_nlp,
 )
 from .commands import contents, failure, succeed
+
+
+def test_the_speed_on_few_words_is_measured_several_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0.0, 0.6, 1.0, 1.1, 2.0, 2.4])
+    monkeypatch.setattr("spacy_psa.cli._predictions.perf_counter", lambda: next(clock))
+    monkeypatch.setattr(System, "predict", lambda self, gold, *_: [gold])
+    system = System("name", None)
+    docs = make_docs(spacy.blank("en"))
+    predictions, n_words, seconds = system.predict_timed(docs, "gold", [])
+    assert predictions == [docs] and n_words == sum(map(len, docs))
+    assert seconds == pytest.approx(0.4)
 
 
 @pytest.fixture

@@ -137,6 +137,7 @@ def test_vectors_that_are_a_file(tmp_path: Path, tiny_config: Path, corpus: Smal
     table.write_text("a 1 2\n", encoding="utf8")
     message = fail(tiny_config, tmp_path / "out", *corpus.paths, "--paths.vectors", table)
     assert "[P470] There are no vectors" in message
+    assert f"spacy psa vectors {table} FOLDER`" in message
 
 
 def test_vectors_in_another_folder(tmp_path: Path, tiny_config: Path, corpus: SmallCorpus) -> None:

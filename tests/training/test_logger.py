@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from spacy.language import Language
 from spacy.training import Example
 from spacy.util import registry
 
+from spacy_psa.pipeline.tagger import PSATagger
 from spacy_psa.training.logger import jsonl_logger
 
 from .runs import kill, log, write_config, write_corpora
@@ -147,6 +149,42 @@ def test_the_table_is_printed_unless_it_is_switched_off(nlp: Language, tmp_path:
     assert "TAG_ACC" in printed[True]
     assert "25.00" in printed[True]
     assert printed[False] == ""
+
+
+@pytest.mark.parametrize(
+    ("step", "limit", "console_output", "expected"),
+    [
+        (12, 20, True, "Stopped early, after 12 updates: the last 8 brought no better score"),
+        (12, 0, True, "Stopped early"),
+        (11, 20, True, None),  # interrupted
+        (12, 12, True, None),
+        (12, 20, False, None),
+    ],
+)
+def test_early_stopping_is_said(
+    nlp: Language, step: int, limit: int, console_output: bool, expected: str | None
+) -> None:
+    nlp.config["training"].update(patience=8, max_steps=limit, max_epochs=100)
+    stdout = io.StringIO()
+    logger = jsonl_logger(progress_bar=None, console_output=console_output)
+    log_step, finalize = logger(nlp, stdout, io.StringIO())
+    for n, points in ((4, [(0.5, 4)]), (step, [(0.5, 4), (0.5, 8), (0.4, step)])):
+        log_step(info(n, checkpoints=points))
+    finalize()
+    assert ("Stopped" in stdout.getvalue()) == (expected is not None)
+    assert (expected or "") in stdout.getvalue()
+
+
+def test_training_calibrated_components_is_noted(nlp: Language) -> None:
+    tagger = nlp.get_pipe("psa_tagger")
+    assert isinstance(tagger, PSATagger)
+    tagger.cfg["temperature"] = 2.5
+    with pytest.warns(UserWarning, match="W449.*temperature 2.5.*psa calibrate"):
+        jsonl_logger()(nlp, io.StringIO(), io.StringIO())[1]()
+    nlp.config["training"]["frozen_components"] = ["psa_tagger"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        jsonl_logger()(nlp, io.StringIO(), io.StringIO())[1]()
 
 
 def test_the_learning_rate_is_that_of_the_update(nlp: Language, tmp_path: Path) -> None:
