@@ -116,7 +116,7 @@ class Errors(metaclass=_Coded):
     )
     P112 = (
         "{path}, line {line}: found {found} columns, expected {expected} ({columns}). Columns are "
-        "separated by spaces or tabs, and a blank line ends a sentence. Correct the line, or set "
+        "separated by {separator}, and a blank line ends a sentence. Correct the line, or set "
         "--format iob, which reads any columns, with --option word_column and tag_column, "
         "separator=\\t if words contain spaces, and comment=# to skip lines that start with #."
     )
@@ -133,10 +133,10 @@ class Errors(metaclass=_Coded):
         "copy."
     )
     P116 = (
-        "{path}, line {line}: '{tag}' in column {column} is not a tag. Expected O or a tag such as "
-        "B-NP. Check that the file has the columns {columns}. If not, set --format iob with "
-        "--option tag_column=…, label=NAME for bare B and I, prefixes=false for labels without B- "
-        "and I-, or header=true to skip a header; or leave out such tags with --lenient."
+        "{path}, line {line}: '{tag}' in column {column} is not a tag.{header} Expected O or a "
+        "tag such as B-NP. Check that the file has the columns {columns}. If not, set --format iob "
+        "with --option tag_column=…, label=NAME for bare B and I, prefixes=false for labels "
+        "without B- and I-, or header=true to skip a header; or leave out such tags with --lenient."
     )
     P117 = (
         "{path}, line {line}: cannot tell which of the {found} columns has the tags. Known formats "
@@ -144,6 +144,11 @@ class Errors(metaclass=_Coded):
         "with --option word_column=… and tag_column=…, counted from 0."
     )
     P118 = "n_sents is {n_sents}, but must be {expected}: it is the number of sentences per Doc."
+    P119 = (
+        "{path}: the columns seem to be texts and their spans by characters, which are not read "
+        "from columns. Write a line of JSON for each text, such as "
+        '{{"text": "Ann ran", "spans": [{{"start": 0, "end": 3, "label": "PER"}}]}}.'
+    )
 
     # Corpora: all formats (P141-P149)
     P141 = (

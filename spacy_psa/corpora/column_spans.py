@@ -10,7 +10,7 @@ from types import TracebackType
 
 from ..annotation.schemes import OUTSIDE, Span, get_scheme, read_spans, split_tag
 from ..errors import Errors
-from .columns import Row
+from .columns import Row, names_columns
 from .problems import Problems
 
 # Maps the prefixes of BILOU and BMES, which read_spans does not know, to BIOES.
@@ -20,6 +20,7 @@ _KNOWN_PREFIXES = frozenset("BIES")
 _OUTSIDE_TAGS = frozenset((OUTSIDE, ".", ""))
 # Of the schemes that fit equally well, the first is the scheme of the column. IO is part of IOB1.
 _CANDIDATES = ("BIO", "IOB1", "BIOES")
+_HEADER = " The line seems to be a header: to skip it, set --format iob with --option header=true."
 
 Pair = tuple[str | None, str | None]
 """A tag and the one before it; None for what is outside the sentence."""
@@ -84,6 +85,7 @@ class SpanColumn:
 
     def _check(self, tags: Sequence[str], rows: Sequence[Row]) -> None:
         for tag, row in zip(tags, rows, strict=True):
+            is_first = not self._known
             label = split_tag(tag)[1]
             is_outside = tag in _OUTSIDE_TAGS
             self._known[tag] = tag if label and not is_outside else OUTSIDE
@@ -97,6 +99,7 @@ class SpanColumn:
                     tag=tag,
                     column=self.columns[self.index],
                     columns=", ".join(self.columns),
+                    header=_HEADER if is_first and names_columns(row.columns) else "",
                 )
             )
 

@@ -1,5 +1,6 @@
 """Read column files: a token per line, its annotation in columns, blank lines between sentences."""
 
+import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count, groupby
@@ -13,6 +14,13 @@ from .problems import Problems, unexpected
 MAX_SENTENCE_TOKENS = 2_000_000
 # ASCII characters that str.split treats as whitespace, but bytes.split does not.
 _SEPARATORS = re.compile(r"[\x1c-\x1f]")
+# Not tabs: in most files with these, a double quote is a token like others.
+CSV_SEPARATORS = (",", ";")
+WHITE_SPACE = "spaces or tabs"
+WORD_NAMES = frozenset(("token", "tokens", "word", "words", "form", "forms", "text"))
+TAG_NAMES = frozenset(
+    ("tag", "tags", "pos", "upos", "xpos", "lemma", "label", "labels", "entity", "entities", "ner")
+) | {"chunk", "chunks", "iob", "bio", "iob2", "coarse", "fine"}
 
 
 class Row(NamedTuple):
@@ -34,6 +42,7 @@ def read_columns(
     separator: str | None = None,
     header: bool = False,
     word_column: int = 0,
+    filled: Sequence[int] | None = None,
     boundary: str | None = None,
     problems: Problems | None = None,
 ) -> Iterator[list[Row]]:
@@ -48,7 +57,9 @@ def read_columns(
     comment (Optional[str]): Skip lines that start with this. None by default, since in many corpora
         the line of a token `#` looks like a comment.
     separator (Optional[str]): The only column separator, e.g. a tab, so that words can contain
-        spaces. None for spaces and tabs.
+        spaces. None for spaces and tabs. Between commas or semicolons, cells may be quoted.
+    filled (Optional[Sequence[int]]): The indices of the columns that must not be empty, from 0.
+        None for all.
     boundary (Optional[str]): The first column of lines that are document boundaries rather than
         tokens. They can have any number of columns, and empty ones.
     problems (Optional[Problems]): If lenient, lines with the wrong number of columns are reported
@@ -60,6 +71,8 @@ def read_columns(
     """
     path = Path(path)
     names = ", ".join(columns) if columns is not None else "columns"
+    width = len(columns) if columns is not None else None
+    filled = range(width or 0) if filled is None else filled
     sentence: list[Row] = []
     found_any = False
     for number, line, parts in _split_lines(path):
@@ -73,12 +86,15 @@ def read_columns(
             continue
         # Boundaries have spaces in files of tabs, too
         if separator is not None and parts[0] != boundary:
-            parts = line.split(separator)
+            parts = split_cells(line, separator, width)
         row = Row(number, tuple(parts))
         is_token = columns is not None and parts[0] != boundary
-        if is_token and not _is_whole(parts, len(columns or ()), separator, word_column):
-            cells = line.split(separator or "\t")
-            kept = _repaired(path, row, cells, columns or (), word_column, problems or Problems())
+        if is_token and not _is_whole(parts, width or 0, separator, word_column, filled):
+            problems = problems or Problems()
+            cells = line.split("\t") if separator is None else parts
+            kept = _repaired(
+                path, row, cells, columns or (), separator, word_column, filled, problems
+            )
             if kept is None:
                 continue
             row = kept
@@ -130,11 +146,49 @@ def split_line(line: str) -> list[str]:
     return [part.decode("utf8") for part in line.encode("utf8").split()]
 
 
-def _is_whole(parts: Sequence[str], width: int, separator: str | None, word_column: int) -> bool:
-    """Whether a line has all columns, and in that of the word more than spaces and tabs."""
+def split_cells(line: str, separator: str, width: int | None = None) -> list[str]:
+    """Split a line at a separator. Between commas or semicolons, cells can be quoted as in CSV.
+
+    Where double quotes are tokens, lines may look like that by chance: the number of columns, if it
+    is known, decides.
+    """
+    cells = line.split(separator)
+    if '"' not in line or separator not in CSV_SEPARATORS:
+        return cells
+    try:
+        (unquoted,) = csv.reader([line], delimiter=separator, strict=True)
+    except csv.Error:
+        return cells
+    return unquoted if len(unquoted) == (width or len(unquoted)) else cells
+
+
+def cell_names(cells: Sequence[str]) -> list[set[str]]:
+    """The words in each cell of what may be a header."""
+    return [set(re.split(r"[\W_]+", cell.casefold())) for cell in cells]
+
+
+def names_columns(cells: Sequence[str]) -> bool:
+    """Whether cells seem to be the names of columns, of words and of tags."""
+    names = set().union(*cell_names(cells))
+    return not (names.isdisjoint(WORD_NAMES) or names.isdisjoint(TAG_NAMES))
+
+
+def _is_whole(
+    parts: Sequence[str],
+    width: int,
+    separator: str | None,
+    word_column: int,
+    filled: Sequence[int],
+) -> bool:
+    """Whether a line has all columns, those that must be are filled, and the word is more than
+    spaces and tabs.
+    """
     if len(parts) != width:
         return False
-    return separator is None or ("" not in parts and bool(parts[word_column].strip(" \t")))
+    if separator is None:
+        return True
+    is_filled = "" not in parts or all(parts[i] for i in filled)
+    return is_filled and bool(parts[word_column].strip(" \t"))
 
 
 def _repaired(
@@ -142,7 +196,9 @@ def _repaired(
     row: Row,
     cells: Sequence[str],
     columns: Sequence[str],
+    separator: str | None,
     word_column: int,
+    filled: Sequence[int],
     problems: Problems,
 ) -> Row | None:
     """Report a line with missing, empty or additional columns, and keep its word, if any.
@@ -154,12 +210,23 @@ def _repaired(
     is_indented = cells[0][:1] in ("", " ")
     cells = [cell.strip(" \t") for cell in cells]
     if len(cells) == len(columns) and "" in cells:
-        problem = f"column {cells.index('') + 1} is empty"
-        expected = f"a value in each column ({names}), or --lenient, which leaves out blank tokens"
+        empty = [i for i in filled if not cells[i]]
+        if not empty:
+            return Row(row.line, tuple(cells))
+        index = range(len(cells))[word_column] if not cells[word_column] else empty[0]
+        problem = f"the {columns[index]} column (column {index}, counted from 0) is empty"
+        read = ", ".join(columns[i] for i in sorted(filled))
+        what = "keeps the word without it" if cells[word_column] else "leaves the line out"
+        expected = f"a value in each column that is read ({read}), or --lenient, which {what}"
         problems.report(unexpected(path, row.line, problem, expected))
         return Row(row.line, tuple(cells)) if cells[word_column] else None
     message = Errors.P112.format(
-        path=path, line=row.line, found=len(row.columns), expected=len(columns), columns=names
+        path=path,
+        line=row.line,
+        found=len(row.columns),
+        expected=len(columns),
+        columns=names,
+        separator=WHITE_SPACE if separator is None else repr(separator),
     )
     problems.report(message)
     # Without the column of the word, or if it may be the blank one, the word is unknown.

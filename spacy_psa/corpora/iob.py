@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import Errors
-from .columns import read_columns
+from .columns import WHITE_SPACE, read_columns
 from .layouts import DOCUMENT_BOUNDARY, Layout, unsuitable
 from .lines import rereading
 from .problems import Problems
@@ -84,7 +84,12 @@ def read_conll2002(
     if first and width not in (2, 3):
         raise ValueError(
             Errors.P112.format(
-                path=path, line=first.line, found=width, expected="2 or 3", columns="word, POS, NER"
+                path=path,
+                line=first.line,
+                found=width,
+                expected="2 or 3",
+                columns="word, POS, NER",
+                separator=WHITE_SPACE,
             )
         )
     pos_column = 1 if width == 3 else None

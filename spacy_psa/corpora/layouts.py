@@ -5,12 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import mode
 
 from ..annotation.schemes import Span
 from ..errors import Errors
 from .column_kinds import PLACEHOLDERS, column_values, is_counting, is_span_tags
 from .column_spans import SpanColumn
-from .columns import Row, read_columns, split_documents
+from .columns import CSV_SEPARATORS, Row, read_columns, split_documents
 from .lines import rereading
 from .problems import Problems, unexpected
 from .sentence import Sentence
@@ -113,6 +114,7 @@ class Layout:
             separator=self.separator,
             header=self.header,
             word_column=self.columns["words"],
+            filled=[range(len(names))[i] for i in self.columns.values()] if names else None,
             boundary=self.boundary,
             problems=problems,
         )
@@ -129,7 +131,7 @@ class Layout:
         if not first:
             known = ", ".join(_NAMES.get(layer, layer) for layer in self.columns)
             raise ValueError(Errors.P111.format(path=path, columns=known))
-        width = len(self.columns) if self.joined_by else self.width or len(first[0][0].columns)
+        width = len(self.columns) if self.joined_by else self.width or self._n_columns(first)
         names = [f"column {i}" for i in range(width)]
         for layer, index in self.columns.items():
             name = self.names.get(layer) or _NAMES.get(layer, layer)
@@ -141,6 +143,11 @@ class Layout:
         if n_rows > 1 and not self.joined_by:
             self._check_words(path, first, width, problems)
         return names
+
+    def _n_columns(self, sentences: Sequence[Sequence[Row]]) -> int:
+        """The number of columns of the first line, or of most, if a quoted cell may mislead."""
+        widths = [len(row.columns) for rows in sentences for row in rows]
+        return mode(widths) if self.separator in CSV_SEPARATORS else widths[0]
 
     def _check_words(
         self, path: str | Path, sentences: list[list[Row]], width: int, problems: Problems

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..errors import Errors
 from .column_kinds import column_values, is_counting
-from .columns import Row, split_line
+from .columns import TAG_NAMES, WORD_NAMES, Row, cell_names, split_cells, split_line
 from .lines import read_lines
 
 Line = tuple[int, str]
@@ -17,10 +17,8 @@ BOUNDARY = "-DOCSTART-"
 _N_LINES = 6000
 _JOINTS = "|/_"
 _OTHER_SEPARATORS = ("|", ";", ",", "/")
-_WORD_NAMES = frozenset(("token", "tokens", "word", "words", "form", "forms", "text"))
-_TAG_NAMES = frozenset(
-    ("tag", "tags", "pos", "upos", "xpos", "lemma", "label", "labels", "entity", "entities", "ner")
-) | {"chunk", "chunks", "iob", "bio", "iob2", "coarse", "fine"}
+# In the header of a table of spans, not of tokens.
+_SPAN_NAMES = frozenset(("text", "start", "end"))
 
 
 @dataclass(frozen=True)
@@ -122,9 +120,13 @@ def _separator(path: Path, data: Sequence[str], formats: str) -> tuple[str | Non
     tab_width, n_tab_lines = by_tab.most_common(1)[0]
     if tab_width > 1 and n_tab_lines > (n_lines if width > 1 else 0):
         return "\t", tab_width
+    (names,) = cell_names(data[:1])
+    if len(split_line(data[0])) == 1 and names >= _SPAN_NAMES:
+        raise ValueError(Errors.P119.format(path=path))
     for separator in _OTHER_SEPARATORS:
-        counts = {line.count(separator) for line in data}
-        if width == 1 and len(counts) == 1 and counts != {0}:
+        n_cells = Counter(line.count(separator) + 1 for line in data).most_common(1)[0][0]
+        counts = {len(split_cells(line, separator, n_cells)) for line in data}
+        if width == 1 and len(counts) == 1 and counts != {1}:
             raise ValueError(Errors.P181.format(path=path, separator=separator))
     if n_lines <= len(data) / 2:
         found = ", ".join(map(str, sorted(by_space)[:5])) + (", …" if len(by_space) > 5 else "")
@@ -173,13 +175,13 @@ def _is_header(first: Row, sentences: Sequence[Sequence[Row]], width: int) -> bo
     """Whether a row has the names of columns, or of some that are no values in the others."""
     if len(first.columns) != width:
         return False
-    names = [set(re.split(r"[\W_]+", cell.casefold())) for cell in first.columns]
-    words = next((i for i, parts in enumerate(names) if parts & _WORD_NAMES), None)
+    names = cell_names(first.columns)
+    words = next((i for i, parts in enumerate(names) if parts & WORD_NAMES), None)
     others = [i for i in range(width) if i != words]
     later = [row for row in chain.from_iterable(sentences) if row is not first]
-    if words is None or not later or not any(names[i] & _TAG_NAMES for i in others):
+    if words is None or not later or not any(names[i] & TAG_NAMES for i in others):
         return False
-    if all(parts & (_WORD_NAMES | _TAG_NAMES) for parts in names):
+    if all(parts & (WORD_NAMES | TAG_NAMES) for parts in names):
         # POS is also the tag of possessives, so it may recur.
         return True
     values = [{row.columns[i] for row in later if len(row.columns) == width} for i in others]

@@ -121,7 +121,7 @@ ODDITIES = [
         "(Die=der/ART [Frau=Frau/NN]PER)NC (lief=laufen/VVFIN)VC",
     ),
     Oddity("plus and minus", "Ann + B-PER\nLee + I-PER\nran - O\n", READ),
-    Oddity("blank token", "Ann\tB-PER\n\tO\nran\tO\n", "P145 line 2: column 1 is empty"),
+    Oddity("blank token", "Ann\tB-PER\n\tO\nran\tO\n", "P145 line 2: the word column (column 0"),
     Oddity("blank token, leniently", "Ann\tB-PER\n\tO\nran\tO\n", "[Ann]PER ran", "--lenient"),
     Oddity("blank token, named", "Ann\tB-PER\n\tO\nran\tO\n", "[Ann]PER ran", "-f iob --lenient"),
     Oddity(
@@ -157,6 +157,18 @@ ODDITIES = [
     ),
     Oddity("semicolons", "Ann;B-PER\nran;O\n", "P181 --option separator=';'"),
     Oddity("commas", "Ann,NNP,B-PER\nran,VBD,O\n", "P181 --option separator=','"),
+    Oddity("quoted commas", 'Nr,Word,Tag\n1,Ann,O\n,",",O\n,"""",O\n', "P181 separator=','"),
+    Oddity("quotes between semicolons", 'Nr;Word;Tag\n1;Ann;O\n;";O\n', "P181 separator=';'"),
+    Oddity(
+        "spans by characters in CSV",
+        "text,start,end,label\nAnn Lee ran,0,7,PER\n",
+        "P119 a line of JSON for each text",
+    ),
+    Oddity(
+        "spans by characters in CSV, a word each",
+        "text,start,end,label\nAnn,0,3,PER\nBob,0,3,PER\n",
+        "P119 a line of JSON for each text",
+    ),
     Oddity(
         "HIPE",
         "TOKEN\tNE-COARSE-LIT\tNE-FINE-LIT\tMISC\n# date = 1900\n"

@@ -33,7 +33,7 @@ CASES = {
     ),
     "bare_bio.tsv": ("[Ann Lee]ENT ran", "bare B, I, O → doc.ents"),
     "cr_only.conll": ("[Ann]PER ran | [Bob]PER sat", "Found iob"),
-    "blank_token.tsv": ("[Ann]PER saw", "column 1 is empty"),
+    "blank_token.tsv": ("[Ann]PER saw", "(column 0, counted from 0) is empty"),
     "misc_name.conllu": ("[Ann]PER runs", "Found conllu"),
     "plus.conllup": ("[Ann]PER runs", "Found conllu"),
     "prodigy.jsonl": ("[Ann]PER met [Bob]PER in [Rome]LOC \U0001f600 today .", "Found offsets"),

@@ -1,3 +1,4 @@
+import csv
 import gzip
 import re
 from collections import Counter
@@ -112,7 +113,9 @@ def test_missing_columns_are_problems_in_each_sentence(write, read, layer, value
 )
 def test_lines_without_a_word_are_errors_or_left_out(write, text, options):
     path = write(text)
-    with pytest.raises(ValueError, match=r"P145.*line 2: column .* is empty.*\((word|ents), "):
+    with pytest.raises(
+        ValueError, match=r"P145.*line 2: the word column .* is empty.*\((word|ents), "
+    ):
         list(read_iob(path, **options))
     problems = Problems(lenient=True)
     (sentence,) = read_iob(path, problems=problems, **options)
@@ -326,10 +329,77 @@ def test_an_empty_separator_is_an_error(write):
         list(read_iob(write("Ann O\n"), separator=""))
 
 
-@pytest.mark.parametrize("text", ["Ann\tO\nLee\t\n", "Ann\tO\n\tO\n"])
-def test_empty_columns_are_errors_where_tabs_part_columns(write, text):
-    with pytest.raises(ValueError, match=r"P145.*line 2: column [12] is empty"):
+@pytest.mark.parametrize(
+    "text,column,lenient",
+    [
+        ("Ann\tO\nLee\t\n", "ents column (column 1", "keeps the word"),
+        ("Ann\tO\n\tO\n", "word column (column 0", "leaves the line out"),
+    ],
+)
+def test_empty_columns_are_errors_where_tabs_part_columns(write, text, column, lenient):
+    message = rf"P145.*line 2: the {re.escape(column)}, counted from 0\) is empty.*{lenient}"
+    with pytest.raises(ValueError, match=message):
         list(read_iob(write(text), separator="\t"))
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", None])
+def test_columns_that_are_not_read_may_be_empty(write, separator):
+    text = "1,Ann,,B-PER\n,Lee,x,I-PER\n".replace(",", separator or "\t")
+    text = text if separator else text.replace("\t\t", "\tx\t")
+    (sentence,) = read_iob(write(text), word_column=1, separator=separator)
+    assert (sentence.words, sentence.ents) == (["Ann", "Lee"], [(0, 2, "PER")])
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_cells_may_be_quoted_as_in_csv(tmp_path, separator):
+    words = ["Ann", ",", ";", '"', '...""', ',"', "'"]
+    for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL):
+        path = tmp_path / "a.csv"
+        with path.open("w", encoding="utf8", newline="") as file_:
+            writer = csv.writer(file_, delimiter=separator, quoting=quoting)
+            writer.writerows([["", word, "B-X"] for word in words])
+        (sentence,) = read_iob(path, word_column=1, separator=separator)
+        assert sentence.words == words
+        assert len(sentence.ents) == len(words)
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", " ", "|", None])
+@pytest.mark.parametrize("word", ['"', '"""', '..."', '"Hi', 'a"b"'])
+def test_other_double_quotes_are_part_of_the_word(write, separator, word):
+    text = f'Ann P O\n{word} P O\n{word} " O\n'.replace(" ", separator or " ")
+    (sentence,) = read_iob(write(text), separator=separator)
+    assert sentence.words == ["Ann", word, word]
+
+
+def test_the_first_line_may_look_quoted_by_chance(write):
+    (sentence,) = read_iob(write('";";O\nAnn;NNP;O\nran;VBD;O\n'), pos_column=1, separator=";")
+    assert (sentence.words, sentence.tags) == (['"', "Ann", "ran"], ['"', "NNP", "VBD"])
+
+
+@pytest.mark.parametrize("separator", ["\t", " ", "|", None])
+@pytest.mark.parametrize("word", ['""', '""""', '"Hi"'])
+def test_only_cells_between_commas_and_semicolons_are_quoted(write, separator, word):
+    (sentence,) = read_iob(write(f"{word} O\n".replace(" ", separator or " ")), separator=separator)
+    assert sentence.words == [word]
+
+
+@pytest.mark.parametrize(
+    "separator,named",
+    [(None, "spaces or tabs"), ("\t", "'\\t'"), (",", "','"), (";", "';'")],
+)
+def test_errors_name_the_separator(write, separator, named):
+    text = "Ann O\nLee O O\n".replace(" ", separator or " ")
+    with pytest.raises(ValueError, match=r"P112.*line 2") as err:
+        list(read_iob(write(text), separator=separator))
+    assert f"Columns are separated by {named}, and" in str(err.value)
+
+
+def test_a_header_among_tags_is_said_to_be_one(write):
+    text = "Word Tag\nAnn B-PER\nTag Word\n"
+    with pytest.raises(ValueError, match=r"P116.*'Tag' .* is not a tag\. .*header=true.* Expected"):
+        list(read_iob(write(text)))
+    with pytest.raises(ValueError, match=r"P116.*'Word' in column ents is not a tag\. Expected"):
+        list(read_iob(write(text), header=True))
 
 
 def test_lenient_reading_keeps_the_word_of_a_line_with_other_columns(write):
