@@ -54,7 +54,7 @@ def _read_lines(path: Path, nlp: Language) -> Iterator[tuple[Doc, Record]]:
 
 
 def _read_json(path: Path, nlp: Language) -> Iterator[tuple[Doc, Record]]:
-    from ..corpora.offset_tasks import malformed, read_records
+    from ..corpora.offset_records import malformed, read_records
 
     for number, record in read_records(path):
         if not isinstance(record.get("text"), str):

@@ -14,7 +14,8 @@ from spacy.util import get_words_and_spaces
 
 from ..annotation.schemes import Span
 from ..errors import Errors
-from .offset_tasks import Region, Task, TaskReader, read_records
+from .offset_records import read_records
+from .offset_tasks import Region, Task, TaskReader
 from .problems import Problems, check_overlaps, unexpected
 from .sentence import Sentence
 

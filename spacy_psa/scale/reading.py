@@ -13,7 +13,7 @@ from typing import Any
 from spacy.tokens import DocBin
 from spacy.vocab import Vocab
 
-from ..corpora.offset_tasks import unique_keys
+from ..corpora.offset_records import unique_keys
 from ..corpora.unpacking import check_zlib
 from ..errors import Errors, reason_of
 from ..messages import garbage_collection
