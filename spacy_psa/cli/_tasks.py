@@ -124,11 +124,29 @@ class Suggestion:
 
 
 class TaskFormat(ABC):
-    """The file format of an annotation tool."""
+    """The file format of an annotation tool.
+
+    spans_key (Optional[str]): The key of the suggested spans in what came with the text.
+    """
+
+    spans_key: str | None = None
 
     @abstractmethod
     def task(self, suggestion: Suggestion, component: str) -> dict[str, Any]:
         """Create a task."""
+
+    def others(self, record: Record) -> Record:
+        """What came with a text and is kept: all but an annotation, beside which a tool or
+        `psa convert` would overlook the suggestions, or the other way round.
+        """
+        from ..corpora.offset_tasks import without_annotation
+
+        kept = without_annotation(record)
+        return {key: value for key, value in kept.items() if key != self.spans_key}
+
+    def count_replaced(self, suggestions: Sequence[Suggestion]) -> int:
+        """The number of texts with an annotation that the suggestions replace."""
+        return sum(len(self.others(x.record)) < len(x.record) for x in suggestions)
 
     @abstractmethod
     def write(self, tasks: Sequence[str]) -> str:
@@ -145,8 +163,10 @@ class Prodigy(TaskFormat):
     labelings of a text are in "alternatives", which Prodigy ignores.
     """
 
+    spans_key = "spans"
+
     def task(self, suggestion: Suggestion, component: str) -> dict[str, Any]:
-        doc, record = suggestion.doc, suggestion.record
+        doc, record = suggestion.doc, self.others(suggestion.record)
         (score, spans), *others = suggestion.labelings
         meta = record.get("meta")
         if not isinstance(meta, dict):  # which it is in Prodigy
@@ -203,7 +223,7 @@ class LabelStudio(TaskFormat):
 
     def task(self, suggestion: Suggestion, component: str) -> dict[str, Any]:
         doc = suggestion.doc
-        data = {**suggestion.record, "text": doc.text}
+        data = {**self.others(suggestion.record), "text": doc.text}
         data["uncertainty"] = round(suggestion.uncertainty, DIGITS)
         predictions = [
             {

@@ -68,6 +68,8 @@ def annotate_cli(
     Uncertainty is the entropy over all labelings of a text, divided by its number of tokens. Both
     the entropy and the annotation effort grow with the length of a text; the entropy per token
     shows which texts are the most informative for that effort.
+
+    Of texts that are annotated already, the output has the suggestions in place of the annotation.
     """
     from ._predictions import load_tagger
 
@@ -80,6 +82,13 @@ def annotate_cli(
         nlp, name = load_tagger(model, component)
         found = annotate(nlp, name, texts, k=nbest, sort=sort, limit=limit)
         content = FORMATS[form].dump(found, name)
+        n_replaced = FORMATS[form].count_replaced(found)
+        if n_replaced:
+            with messages(to_stdout=to_stdout):
+                msg.warn(
+                    f"{n_replaced} of {len(found)} texts had an annotation, which the suggestions "
+                    "replace in the output."
+                )
         if output is None or to_stdout:
             write_stdout(content)
             return

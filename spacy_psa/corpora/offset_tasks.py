@@ -14,6 +14,8 @@ from .problems import Problems, unexpected
 
 # Doccano's names for the spans, the newest last.
 _DOCCANO_KEYS = ("annotations", "label", "labels", "entities")
+# The keys that are read in layouts with one.
+_OWN_KEYS = {"Prodigy": "spans", "Label Studio": "annotations"}
 _LAYOUTS = (
     'Prodigy ("spans"), doccano ("label", "labels" or "entities") or Label Studio ("data" and '
     '"annotations", or JSON-MIN)'
@@ -80,7 +82,31 @@ class TaskReader:
         relations = _list(record.get("relations"))
         if relations:
             self.problems.note("relations, not read", len(relations))
-        return read[layout](line, record)
+        task = read[layout](line, record)
+        return task and self._agreed(line, record, layout, task)
+
+    def _agreed(self, line: int, record: Record, layout: str, task: Task) -> Task:
+        """Leave a text unannotated that has other spans under a key that is not read."""
+        own = [_OWN_KEYS[layout]] if layout in _OWN_KEYS else []
+        if layout == "Label Studio, JSON-MIN":
+            own = [key for key, value in record.items() if _is_min(value)] or ["annotation_id"]
+        elif layout == "doccano or spaCy":
+            own = [_doccano_key(record)]
+        others = {key: x for key, x in annotation(record).items() if x and key not in own}
+        if not others:
+            return task
+        silent = TaskReader(self.path, Problems(lenient=True))
+        read = [task.regions]
+        if layout == "Prodigy":
+            # The others may have the spans that were not accepted
+            read.append(silent._regions(line, _list(record.get("spans"))))
+        said = [_places(regions) for regions in read]
+        for key, items in others.items():
+            if _places(silent._regions(line, items)) not in said:
+                problem = f'the keys "{own[0]}" and "{key}" have different spans'
+                self._report(line, problem, "one annotation of the text: delete the other key")
+                return Task(task.text, [None], task.tokens)
+        return task
 
     def _layout(self, record: Record) -> str | None:
         if isinstance(record.get("data"), dict):
@@ -110,7 +136,7 @@ class TaskReader:
         return Task(self._text(line, record), self._regions(line, kept), record.get("tokens"))
 
     def _doccano(self, line: int, record: Record) -> Task:
-        spans = [x for key in _DOCCANO_KEYS for x in _list(record.get(key))]
+        spans = record[_doccano_key(record)]
         # Old versions call the text "data".
         key = "data" if self.text_key not in record and "data" in record else self.text_key
         return Task(self._text(line, record, key), self._regions(line, spans))
@@ -206,6 +232,45 @@ def _no_label(item: dict[str, Any], label: object) -> tuple[str, str]:
     return f"the label of a span is {label!r}", "a name"
 
 
+def annotation(record: Record) -> dict[str, list[Any]]:
+    """The spans of a text by their keys, in all layouts but that of Label Studio's tasks. Lists of
+    names, such as `"labels": ["news"]`, are about the text as a whole."""
+    known = ("spans", *_DOCCANO_KEYS)
+    return {
+        key: value
+        for key, value in record.items()
+        if isinstance(value, list)
+        and (_is_min(value) or (key in known and (not value or _has_spans(value))))
+    }
+
+
+def without_annotation(record: Record) -> Record:
+    """What the object of a text has beside its annotation."""
+    keys = set(annotation(record))
+    is_prodigy = "spans" in keys or _is_answered(record)
+    if is_prodigy and record.get("answer") in ("accept", "reject", "ignore"):
+        keys.add("answer")
+    if "annotation_id" in record:
+        keys.add("annotation_id")
+    if keys and isinstance(record.get("relations"), list):
+        keys.add("relations")
+    return {key: value for key, value in record.items() if key not in keys}
+
+
+def _doccano_key(record: Record) -> str:
+    """The key of the spans: the first that has some, or an empty list only if no other is there."""
+    keys = [key for key in _DOCCANO_KEYS if isinstance(record.get(key), list)]
+    return max(keys, key=lambda key: (_has_spans(record[key]), bool(record[key])))
+
+
+def _has_spans(items: list[Any]) -> bool:
+    return any(isinstance(item, list | dict) for item in items)
+
+
+def _places(regions: list[Region | None]) -> set[tuple[int, int, str]]:
+    return {region[:3] for region in regions if region is not None}
+
+
 def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
@@ -219,8 +284,7 @@ def _is_answered(record: Record) -> bool:
     others = [record[key] for key in _DOCCANO_KEYS if isinstance(record.get(key), list)]
     if not others or record["answer"] in ("reject", "ignore"):
         return True
-    has_spans = any(isinstance(item, list | dict) for items in others for item in items)
-    return record["answer"] == "accept" and not has_spans
+    return record["answer"] == "accept" and not any(map(_has_spans, others))
 
 
 def _is_min(value: Any) -> bool:

@@ -17,7 +17,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
 from typer.testing import CliRunner
 
-from spacy_psa.cli._tasks import Suggestion
+from spacy_psa.cli._tasks import FORMATS, Suggestion
 from spacy_psa.cli.annotate import annotate, annotate_cli
 from spacy_psa.pipeline.tagger import PSATagger
 
@@ -54,7 +54,9 @@ def tagger(nlp: Language) -> PSATagger:
 
 def tasks(*arguments: object) -> list[dict[str, Any]]:
     """The tasks that the command prints, one per line."""
-    return [json.loads(line) for line in succeed("psa", "annotate", *arguments).splitlines()]
+    result = run("psa", "annotate", *arguments)
+    assert result.exit_code == 0, result.output
+    return [json.loads(line) for line in result.stdout.splitlines()]
 
 
 def test_prodigy_tasks(nlp: Language, model: Path, texts: Path) -> None:
@@ -192,8 +194,47 @@ def test_json_lines_keep_what_came_with_the_text(tmp_path: Path, model: Path) ->
     assert (first["text"], first["id"], first["meta"]["source"]) == (records[0]["text"], 7, "a")
     assert second["text"] == "Bob" and {"label": "old"} not in second["spans"]
     assert "meta" not in second["meta"] and third["meta"]["meta"] == "b"
-    studio = json.loads(succeed("psa", "annotate", model, path, "-f", "label-studio"))
+    studio = json.loads(run("psa", "annotate", model, path, "-f", "label-studio").stdout)
     assert studio[0]["data"]["id"] == 7
+
+
+SPAN = [0, 3, "OLD"]
+VALUE = {"start": 0, "end": 3, "labels": ["OLD"]}
+ANNOTATED: list[dict[str, Any]] = [
+    {"text": "Ann ran", "label": [SPAN], "relations": [{"id": 0}]},
+    {"text": "Ann ran", "labels": []},
+    {"text": "Ann ran", "entities": [{"start_offset": 0, "end_offset": 3, "label": "OLD"}]},
+    {"text": "Ann ran", "spans": [{"start": 0, "end": 3, "label": "OLD"}], "answer": "reject"},
+    {"text": "Ann ran", "answer": "ignore"},
+    {"text": "Ann ran", "ner": [VALUE], "label": [VALUE], "annotation_id": 3},
+]
+OTHER = {"text": "Bob ran", "label": "NEWS", "labels": ["a"], "answer": "Rome", "relations": "x"}
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_suggestions_replace_the_annotation_of_texts(
+    tmp_path: Path, model: Path, form: str
+) -> None:
+    path, output = tmp_path / "texts.jsonl", tmp_path / "tasks.jsonl"
+    lines = [{"id": i, **record} for i, record in enumerate([*ANNOTATED, OTHER])]
+    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf8")
+    message = succeed("psa", "annotate", model, path, "--format", form, "--output", output)
+    assert "6 of 7 texts had an annotation" in " ".join(message.split())
+    written = output.read_text(encoding="utf8")
+    assert "OLD" not in written
+    found = json.loads(written if form == "label-studio" else f"[{','.join(written.splitlines())}]")
+    *replaced, other = [task.get("data", task) for task in found]
+    added = {"text", "tokens", "spans", "meta", "uncertainty"}
+    assert [data.keys() - added for data in replaced] == [{"id"}] * len(ANNOTATED)
+    assert {key: other.get(key) for key in OTHER} == OTHER
+
+
+def test_standard_output_has_the_tasks_alone(tmp_path: Path, model: Path) -> None:
+    path = tmp_path / "texts.jsonl"
+    path.write_text(json.dumps(ANNOTATED[0]), encoding="utf8")
+    result = run("psa", "annotate", model, path)
+    assert json.loads(result.stdout)["text"] == "Ann ran"
+    assert "1 of 1 texts had an annotation" in " ".join(result.stderr.split())
 
 
 @pytest.mark.parametrize("name", ["texts.txt.gz", "texts.jsonl.gz"])

@@ -329,6 +329,51 @@ def test_a_key_of_the_input_may_be_named_answer(read: Read, record: dict[str, An
     assert ents(doc) == READ
 
 
+@pytest.mark.parametrize(
+    ("record", "keys"),
+    [
+        (prodigy(label=SPANS[:1]), '"spans" and "label"'),
+        (prodigy(spans=[], entities=SPANS, answer="accept"), '"spans" and "entities"'),
+        (prodigy(ner=[r["value"] for r in results(spans=SPANS[1:])]), '"spans" and "ner"'),
+        ({"text": TEXT, "label": SPANS, "entities": dicts()[:2]}, '"label" and "entities"'),
+        ({"text": TEXT, "labels": SPANS, "annotation_id": 3}, '"annotation_id" and "labels"'),
+    ],
+)
+def test_texts_with_two_annotations_are_errors(
+    read: Read, record: dict[str, Any], keys: str
+) -> None:
+    message = rf"P145.*a\.jsonl, line 2: the keys {keys} have different spans.*delete"
+    with pytest.raises(ValueError, match=message):
+        read(prodigy(), record)
+    problems = Problems(lenient=True)
+    _, doc = read(prodigy(), record, problems=problems)
+    assert not doc.has_annotation("ENT_IOB") and problems.counts == {"P145": 1}
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        prodigy(label=SPANS, entities=dicts(start="start_offset", end="end_offset")),
+        prodigy(label=[], labels=["NEWS"], annotations="none"),
+        {"text": TEXT, "labels": SPANS[::-1], "entities": SPANS},
+        {"text": TEXT, "label": ["NEWS"], "entities": SPANS, "labels": []},
+        {"text": TEXT, "ner": [results()[0]["value"]], "x": [r["value"] for r in results()[1:]]},
+        studio({"result": results()}),
+    ],
+)
+def test_other_keys_may_say_the_same_or_nothing(read: Read, record: dict[str, Any]) -> None:
+    problems = Problems()
+    (doc,) = read(record, problems=problems)
+    assert ents(doc) == READ and not problems.notes
+
+
+def test_rejected_spans_may_be_in_another_key(read: Read) -> None:
+    record = prodigy(answer="accept")
+    record["spans"][1]["answer"] = "reject"
+    docs = read({**record, "label": SPANS}, {**record, "label": [SPANS[0], SPANS[2]]})
+    assert [ents(doc) for doc in docs] == [[READ[0], READ[2]]] * 2
+
+
 def test_rejected_texts_are_skipped_whatever_the_key_of_spans(read: Read) -> None:
     problems = Problems()
     read({"text": TEXT, "entities": SPANS, "answer": "reject"}, prodigy(), problems=problems)
