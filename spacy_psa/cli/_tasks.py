@@ -56,11 +56,11 @@ def _read_lines(path: Path, nlp: Language) -> Iterator[tuple[Doc, Record]]:
 def _read_json(path: Path, nlp: Language) -> Iterator[tuple[Doc, Record]]:
     from ..corpora.offset_records import malformed, read_records
 
-    for number, record in read_records(path):
+    for place, record in read_records(path):
         if not isinstance(record.get("text"), str):
             keys = ", ".join(record) or "none"
             problem = f'there is no text under the key "text" (its keys: {keys})'
-            raise malformed(path, number, problem)
+            raise malformed(path, place, problem)
         yield nlp.make_doc(record["text"]), record
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .offset_records import Record
+from .offset_records import Place, Record
 from .problems import Problems, unexpected
 
 # Doccano's names for the spans, the newest last.
@@ -65,7 +65,7 @@ class TaskReader:
     text_key: str = "text"
     predictions: bool = False
 
-    def read(self, line: int, record: Record) -> Task | None:
+    def read(self, place: Place, record: Record) -> Task | None:
         """Read an object."""
         read = {
             "Prodigy": self._prodigy,
@@ -75,17 +75,17 @@ class TaskReader:
         }
         layout = self._layout(record)
         if layout is None:
-            self._text(line, record)
+            self._text(place, record)
             self._skip("without annotated spans")
             return None
         self.problems.found[f"texts in the layout of {layout}"] += 1
         relations = _list(record.get("relations"))
         if relations:
             self.problems.note("relations, not read", len(relations))
-        task = read[layout](line, record)
-        return task and self._agreed(line, record, layout, task)
+        task = read[layout](place, record)
+        return task and self._agreed(place, record, layout, task)
 
-    def _agreed(self, line: int, record: Record, layout: str, task: Task) -> Task:
+    def _agreed(self, place: Place, record: Record, layout: str, task: Task) -> Task:
         """Leave a text unannotated that has other spans under a key that is not read."""
         own = [_OWN_KEYS[layout]] if layout in _OWN_KEYS else []
         if layout == "Label Studio, JSON-MIN":
@@ -99,12 +99,14 @@ class TaskReader:
         read = [task.regions]
         if layout == "Prodigy":
             # The others may have the spans that were not accepted
-            read.append(silent._regions(line, _list(record.get("spans"))))
-        said = [_places(regions) for regions in read]
+            read.append(silent._regions(place, _list(record.get("spans"))))
+        said = [_spans(regions) for regions in read]
         for key, items in others.items():
-            if _places(silent._regions(line, items)) not in said:
+            if _spans(silent._regions(place, items)) not in said:
                 problem = f'the keys "{own[0]}" and "{key}" have different spans'
-                self._report(line, problem, "one annotation of the text: delete the other key")
+                self._report(
+                    place, problem, "one annotation of the text: delete the key that does not count"
+                )
                 return Task(task.text, [None], task.tokens)
         return task
 
@@ -121,7 +123,7 @@ class TaskReader:
             return "doccano or spaCy"
         return None
 
-    def _prodigy(self, line: int, record: Record) -> Task | None:
+    def _prodigy(self, place: Place, record: Record) -> Task | None:
         answer = record.get("answer", "accept")
         if answer != "accept":
             self._skip(f"with the answer '{answer}'")
@@ -133,19 +135,19 @@ class TaskReader:
         kept = [x for x in spans if not isinstance(x, dict) or x.get("answer", answer) == answer]
         if len(kept) < len(spans):
             self.problems.note("spans that were not accepted, left out", len(spans) - len(kept))
-        return Task(self._text(line, record), self._regions(line, kept), record.get("tokens"))
+        return Task(self._text(place, record), self._regions(place, kept), record.get("tokens"))
 
-    def _doccano(self, line: int, record: Record) -> Task:
+    def _doccano(self, place: Place, record: Record) -> Task:
         spans = record[_doccano_key(record)]
         # Old versions call the text "data".
         key = "data" if self.text_key not in record and "data" in record else self.text_key
-        return Task(self._text(line, record, key), self._regions(line, spans))
+        return Task(self._text(place, record, key), self._regions(place, spans))
 
-    def _json_min(self, line: int, record: Record) -> Task:
+    def _json_min(self, place: Place, record: Record) -> Task:
         spans = [x for value in record.values() if _is_min(value) for x in value]
-        return Task(self._text(line, record), self._regions(line, spans))
+        return Task(self._text(place, record), self._regions(place, spans))
 
-    def _label_studio(self, line: int, record: Record) -> Task | None:
+    def _label_studio(self, place: Place, record: Record) -> Task | None:
         given = [x for key in ("annotations", "completions") for x in _list(record.get(key))]
         done = [x for x in given if isinstance(x, dict) and not x.get("was_cancelled")]
         if not done and given:
@@ -170,14 +172,14 @@ class TaskReader:
             elif str(kind).endswith("labels"):
                 # These are spans as well, so the text would seem to have fewer.
                 expected = "type 'labels', of <Labels> in a <Text>"
-                self._report(line, f"a result has the type '{kind}'", expected)
+                self._report(place, f"a result has the type '{kind}'", expected)
                 n_others += 1
             else:
                 self.problems.note(f"results of the type '{kind}', not read")
-        text, regions = self._text(line, record["data"]), self._regions(line, spans)
+        text, regions = self._text(place, record["data"]), self._regions(place, spans)
         return Task(text, [*regions, *[None] * n_others])
 
-    def _text(self, line: int, record: Record, key: str | None = None) -> str:
+    def _text(self, place: Place, record: Record, key: str | None = None) -> str:
         text = record.get(key or self.text_key)
         if isinstance(text, str):
             return text
@@ -186,12 +188,12 @@ class TaskReader:
             f"one in the layout of {_LAYOUTS}, or the key (--option text_key=…) among {found}"
         )
         problem = f'there is no text under the key "{key or self.text_key}"'
-        raise self._error(line, problem, expected)
+        raise self._error(place, problem, expected)
 
-    def _regions(self, line: int, items: list[Any]) -> list[Region | None]:
-        return [region for item in items for region in self._parsed(line, item)]
+    def _regions(self, place: Place, items: list[Any]) -> list[Region | None]:
+        return [region for item in items for region in self._parsed(place, item)]
 
-    def _parsed(self, line: int, item: Any) -> Iterator[Region | None]:
+    def _parsed(self, place: Place, item: Any) -> Iterator[Region | None]:
         """One region for each label of a span; None if it cannot be read."""
         if isinstance(item, list):
             item = dict(zip(("start", "end", "label"), item, strict=False))
@@ -204,13 +206,13 @@ class TaskReader:
             region = None
             if not (_is_offset(start) and _is_offset(end) and start < end):
                 problem = f"a span goes from {start!r} to {end!r}"
-                self._report(line, problem, "two whole numbers, the first one smaller")
+                self._report(place, problem, "two whole numbers, the first one smaller")
             elif not (isinstance(label, str) and label.strip()):
-                self._report(line, *_no_label(item, label))
+                self._report(place, *_no_label(item, label))
             else:
                 if label != label.strip():
                     note = "labels with white space at their ends, which was removed"
-                    self.problems.note(note, first=f"in line {line}: {label!r}")
+                    self.problems.note(note, first=f"in line {place}: {label!r}")
                 given = text if isinstance(text, str) else None
                 region = Region(start, end, label.strip(), given)
             yield region
@@ -218,11 +220,11 @@ class TaskReader:
     def _skip(self, which: str) -> None:
         self.problems.note(f"texts {which}, skipped")
 
-    def _report(self, line: int, problem: str, expected: str) -> None:
-        self.problems.report(str(self._error(line, problem, expected)))
+    def _report(self, place: Place, problem: str, expected: str) -> None:
+        self.problems.report(str(self._error(place, problem, expected)))
 
-    def _error(self, line: int, problem: str, expected: str) -> ValueError:
-        return ValueError(unexpected(self.path, line, problem, expected))
+    def _error(self, place: Place, problem: str, expected: str) -> ValueError:
+        return ValueError(unexpected(self.path, place, problem, expected))
 
 
 def _no_label(item: dict[str, Any], label: object) -> tuple[str, str]:
@@ -267,7 +269,7 @@ def _has_spans(items: list[Any]) -> bool:
     return any(isinstance(item, list | dict) for item in items)
 
 
-def _places(regions: list[Region | None]) -> set[tuple[int, int, str]]:
+def _spans(regions: list[Region | None]) -> set[tuple[int, int, str]]:
     return {region[:3] for region in regions if region is not None}
 
 

@@ -14,7 +14,7 @@ from spacy.util import get_words_and_spaces
 
 from ..annotation.schemes import Span
 from ..errors import Errors
-from .offset_records import read_records
+from .offset_records import Place, read_records
 from .offset_tasks import Region, Task, TaskReader
 from .problems import Problems, check_overlaps, unexpected
 from .sentence import Sentence
@@ -56,23 +56,23 @@ def read_offsets(
     aligner = _Aligner(path, problems, alignment_mode, units, has_white_space=layer == "tags")
     found_any = False
     seen: dict[int, int] = {}
-    for line, record in read_records(path):
-        task = tasks.read(line, record)
+    for place, record in read_records(path):
+        task = tasks.read(place, record)
         if task is None:
             continue
         if tokens and task.tokens:
-            doc = _given(task, nlp, path, line)
+            doc = _given(task, nlp, path, place)
         else:
             doc = nlp.make_doc(task.text)
             problems.found[f"texts tokenized as lang={lang}"] += 1
-        spans, left_out, is_anywhere = aligner.place(doc, task, line)
+        spans, left_out, is_anywhere = aligner.align(doc, task, place)
         if all(token.is_space for token in doc):
             problems.note("texts without words, skipped")
             continue
         given = [*spans, *left_out]
         if layer != "chunks":
             named = partial(_named, doc)
-            spans = check_overlaps(spans, path, line, "spans", problems, Errors.P186, named)
+            spans = check_overlaps(spans, path, place, "spans", problems, Errors.P186, named)
         if layer == "ents":
             spans = _with_unknown(spans, [(0, len(doc), "")] if is_anywhere else given)
         # Span groups cannot hold tokens that may be in a span or not
@@ -80,7 +80,7 @@ def read_offsets(
         if not is_known:
             problems.note("texts left unannotated, since spans were left out")
         if seen.setdefault(hash(task.text), hash(tuple(given))) != hash(tuple(given)):
-            problems.note("texts given before with other spans", first=f"in line {line}")
+            problems.note("texts given before with other spans", first=f"in line {place}")
         found_any = True
         yield Sentence(
             words=[token.text for token in doc],
@@ -90,7 +90,7 @@ def read_offsets(
             ents=spans if layer == "ents" else None,
             starts_document=True,
             is_sentence=False,
-            line=line,
+            line=place.line,
         )
     if not found_any:
         counts = (problems.found + problems.notes).items()
@@ -121,11 +121,11 @@ class _Aligner:
     units: str
     has_white_space: bool
 
-    def place(self, doc: Doc, task: Task, line: int) -> _Placed:
+    def align(self, doc: Doc, task: Task, place: Place) -> _Placed:
         """Find the tokens of the spans. Those that are given twice are one."""
-        places = None if self.units == "codepoints" else _utf16_places(task.text)
+        utf16 = None if self.units == "codepoints" else _utf16_places(task.text)
         found = [
-            None if region is None else self._aligned(doc, task.text, region, places, line)
+            None if region is None else self._aligned(doc, task.text, region, utf16, place)
             for region in task.regions
         ]
         spans = [span for span in found if span is not None]
@@ -136,13 +136,13 @@ class _Aligner:
         return _Placed([span for span in unique if span[2]], left_out, None in found)
 
     def _aligned(
-        self, doc: Doc, text: str, region: Region, places: dict[int, int] | None, line: int
+        self, doc: Doc, text: str, region: Region, utf16: dict[int, int] | None, place: Place
     ) -> Span | None:
         """The tokens of a span, or those around it, without its label, if it is left out; None if
         it may be anywhere."""
         start, end = region.start, region.end
-        if places is not None:
-            start, end = places.get(start, -1), places.get(end, -1)
+        if utf16 is not None:
+            start, end = utf16.get(start, -1), utf16.get(end, -1)
         part = text[start:end] if 0 <= start < end <= len(text) else None
         if part is None or not _alike(part, region.text):
             problem = f"the text has no characters {region.start} to {region.end}"
@@ -151,35 +151,35 @@ class _Aligner:
                     f"the characters {region.start} to {region.end} are {part!r}, but the span is "
                     f"{region.text!r}"
                 )
-            self._report(Errors.P188, line, problem, units=self.units)
+            self._report(Errors.P188, place, problem, units=self.units)
             return None
         if not self.has_white_space:
             start, end = end - len(part.lstrip()), start + len(part.rstrip())
         if start >= end:
             problem = f"the characters {region.start} to {region.end} are white space"
-            self._report(Errors.P145, line, problem, expected="a span with words")
+            self._report(Errors.P145, place, problem, expected="a span with words")
             return None
         if part != text[start:end]:
             self.problems.note("spans with white space at their ends, which was removed")
         span = doc.char_span(start, end)
         around = span or doc.char_span(start, end, alignment_mode="expand")
-        if span is None and places is None and _fits_utf16(doc, region):
+        if span is None and utf16 is None and _fits_utf16(doc, region):
             problem = (
                 f"the characters {region.start} to {region.end} are {part!r}, which begins or ends "
                 "within a token, but would not in UTF-16"
             )
-            self._report(Errors.P188, line, problem, units=self.units)
+            self._report(Errors.P188, place, problem, units=self.units)
             return None
         if span is None and self.mode != "strict":
             span = doc.char_span(start, end, alignment_mode=self.mode)
             if span is not None:
                 what = f"spans not aligned with tokens (alignment_mode={self.mode})"
-                first = f"in line {line} of {self.path.name}: {part!r} as {span.text!r}"
+                first = f"in line {place} of {self.path.name}: {part!r} as {span.text!r}"
                 self.problems.note(what, first=first)
         if span is None:
             message = Errors.P185.format(
                 path=self.path,
-                line=line,
+                line=place,
                 text=text[start:end],
                 label=region.label,
                 start=region.start,
@@ -191,8 +191,8 @@ class _Aligner:
             return (around.start, around.end, "") if around else None
         return span.start, span.end, region.label
 
-    def _report(self, error: str, line: int, problem: str, **names: str) -> None:
-        self.problems.report(error.format(path=self.path, line=line, problem=problem, **names))
+    def _report(self, error: str, place: Place, problem: str, **names: str) -> None:
+        self.problems.report(error.format(path=self.path, line=place, problem=problem, **names))
 
 
 def _blank(lang: str) -> Language:
@@ -202,7 +202,7 @@ def _blank(lang: str) -> Language:
         raise _unsuitable(f"lang='{lang}': {err}") from err
 
 
-def _given(task: Task, nlp: Language, path: Path, line: int) -> Doc:
+def _given(task: Task, nlp: Language, path: Path, place: Place) -> Doc:
     """Use the tokens of the file, which must make up the text."""
     try:
         words = [token["text"] for token in task.tokens or ()]
@@ -216,7 +216,7 @@ def _given(task: Task, nlp: Language, path: Path, line: int) -> Doc:
     except (KeyError, TypeError, ValueError) as err:
         expected = "tokens that make up the text; set --option tokens=false to tokenize it anew"
         problem = "the tokens are not those of the text"
-        raise ValueError(unexpected(path, line, problem, expected)) from err
+        raise ValueError(unexpected(path, place, problem, expected)) from err
 
 
 def _utf16_places(text: str) -> dict[int, int]:
@@ -227,8 +227,8 @@ def _utf16_places(text: str) -> dict[int, int]:
 
 def _fits_utf16(doc: Doc, region: Region) -> bool:
     """Whether the offsets are at the edges of tokens if they count as UTF-16 does."""
-    places = _utf16_places(doc.text)
-    start, end = places.get(region.start, -1), places.get(region.end, -1)
+    utf16 = _utf16_places(doc.text)
+    start, end = utf16.get(region.start, -1), utf16.get(region.end, -1)
     return min(start, end) >= 0 and doc.char_span(start, end) is not None
 
 

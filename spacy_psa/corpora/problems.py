@@ -12,7 +12,7 @@ from ..errors import Errors
 MAX_EXAMPLES = 20
 
 
-def unexpected(path: str | Path, line: int, problem: str, expected: str) -> str:
+def unexpected(path: str | Path, line: object, problem: str, expected: str) -> str:
     """Format the message for a line that has something else than what is expected."""
     return Errors.P145.format(path=path, line=line, problem=problem, expected=expected)
 
@@ -85,7 +85,7 @@ def remedies_once(messages: Sequence[str]) -> list[str]:
 def check_overlaps(
     spans: Iterable[Span],
     path: str | Path,
-    line: int,
+    line: object,
     layer: str,
     problems: Problems,
     error: str = Errors.P146,

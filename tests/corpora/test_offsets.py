@@ -500,12 +500,40 @@ def test_the_key_of_the_text_can_be_another(read: Read) -> None:
         ('[{"text": "a", "spans": []}', "P352.*line 2: .*expected , or ]"),
         ("[]", "P187"),
         ("\n\n", "P187"),
-        ("[" * 99_999, "P352.*line 1: this is not valid JSON"),
+        ("[" * 99_999, "P352.*line 1, task 1: this is not valid JSON"),
     ],
 )
 def test_broken_files_are_errors_with_a_line(read: Read, content: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         read(content)
+
+
+@pytest.mark.parametrize(
+    ("item", "message"),
+    [
+        (prodigy(spans=[(0, 99, "X")]), r"P188.*"),
+        ({"text": TEXT, "label": [["a", 3, "X"]]}, "P145.*"),
+        (prodigy(spans=[(0, 2, "X")]), "P185.*"),
+        (prodigy(spans=[(0, 3, "X"), (0, 7, "Y")]), "P186.*"),
+        (prodigy(tokens=given("x")), "P145.*"),
+        (prodigy(label=[(0, 3, "X")]), "P145.*"),
+        ({"data": {"body": "Ann"}, "annotations": [{"result": []}]}, "P145.*"),
+        ({"text": TEXT, "spans": [], "x": float("nan")}, "P352.*"),
+    ],
+)
+def test_errors_in_lists_name_the_task(read: Read, item: dict[str, Any], message: str) -> None:
+    for key, place in ((7, r" \(id 7\)"), ("a b", r" \(id a b\)"), (True, ""), (None, "")):
+        with pytest.raises(ValueError, match=rf"{message}a\.jsonl, line 1, task 3{place}: "):
+            read(json.dumps([prodigy(), prodigy(), {**item, "id": key}]))
+        with pytest.raises(ValueError, match=rf"{message}a\.jsonl, line 2: "):
+            read(prodigy(), {**item, "id": key})
+
+
+def test_items_of_lists_that_are_no_tasks_are_counted_too(read: Read) -> None:
+    with pytest.raises(ValueError, match=r"P352.*line 1, task 2: this is not an object, but 7"):
+        read('[{"text": "a", "spans": []}, 7]')
+    with pytest.raises(ValueError, match=r"P352.*line 1, task 2: .*the key \"a\" occurs twice"):
+        read('[{"text": "a", "spans": []}, {"a": 1, "a": 2}]')
 
 
 @pytest.mark.parametrize(
