@@ -148,9 +148,9 @@ class TaskFormat(ABC):
         """The number of texts with an annotation that the suggestions replace."""
         return sum(len(self.others(x.record)) < len(x.record) for x in suggestions)
 
-    @abstractmethod
     def write(self, tasks: Sequence[str]) -> str:
-        """Combine tasks into the content of a file."""
+        """Combine tasks into the content of a file: JSON lines."""
+        return "".join(f"{task}\n" for task in tasks)
 
     def dump(self, suggestions: Sequence[Suggestion], component: str) -> str:
         """Create the content of a file of tasks."""
@@ -167,10 +167,7 @@ class Prodigy(TaskFormat):
 
     def task(self, suggestion: Suggestion, component: str) -> dict[str, Any]:
         doc, record = suggestion.doc, self.others(suggestion.record)
-        (score, spans), *others = suggestion.labelings
-        meta = record.get("meta")
-        if not isinstance(meta, dict):  # which it is in Prodigy
-            meta = {} if meta is None else {"meta": meta}
+        (_, spans), *others = suggestion.labelings
         task = {
             **record,
             "text": doc.text,
@@ -185,20 +182,13 @@ class Prodigy(TaskFormat):
                 for token in doc
             ],
             "spans": self._spans(doc, spans),
-            "meta": {
-                **meta,
-                "score": round(score, DIGITS),
-                "uncertainty": round(suggestion.uncertainty, DIGITS),
-            },
+            "meta": _meta(record, suggestion),
         }
         if others:
             task["alternatives"] = [
                 {"score": round(p, DIGITS), "spans": self._spans(doc, found)} for p, found in others
             ]
         return task
-
-    def write(self, tasks: Sequence[str]) -> str:
-        return "".join(f"{task}\n" for task in tasks)
 
     def _spans(self, doc: Doc, spans: Sequence[ScoredSpan]) -> list[dict[str, Any]]:
         return [
@@ -255,10 +245,52 @@ class LabelStudio(TaskFormat):
         }
 
 
+class Doccano(TaskFormat):
+    """JSON lines to import in doccano, in a project of sequence labeling. It has no place for the
+    probabilities of spans, and shows other keys, such as "alternatives", as metadata.
+    """
+
+    spans_key = "label"
+
+    def task(self, suggestion: Suggestion, component: str) -> dict[str, Any]:
+        doc, record = suggestion.doc, self.others(suggestion.record)
+        (_, spans), *others = suggestion.labelings
+        task = {
+            **record,
+            "text": doc.text,
+            "label": self._spans(doc, spans),
+            "meta": _meta(record, suggestion),
+        }
+        if others:
+            task["alternatives"] = [
+                {"score": round(p, DIGITS), "label": self._spans(doc, found)} for p, found in others
+            ]
+        return task
+
+    def _spans(self, doc: Doc, spans: Sequence[ScoredSpan]) -> list[list[int | str]]:
+        return [[doc[span.start].idx, _end(doc, span), span.label] for span in spans]
+
+
+def _meta(record: Record, suggestion: Suggestion) -> dict[str, Any]:
+    """What came with a text as its metadata, and the probability of the best labeling."""
+    meta = record.get("meta")
+    if not isinstance(meta, dict):  # which it is in Prodigy
+        meta = {} if meta is None else {"meta": meta}
+    return {
+        **meta,
+        "score": round(suggestion.labelings[0][0], DIGITS),
+        "uncertainty": round(suggestion.uncertainty, DIGITS),
+    }
+
+
 def _end(doc: Doc, span: ScoredSpan) -> int:
     """The end offset of a span in characters (exclusive)."""
     last = doc[span.end - 1]
     return last.idx + len(last)
 
 
-FORMATS: dict[str, TaskFormat] = {"prodigy": Prodigy(), "label-studio": LabelStudio()}
+FORMATS: dict[str, TaskFormat] = {
+    "prodigy": Prodigy(),
+    "label-studio": LabelStudio(),
+    "doccano": Doccano(),
+}

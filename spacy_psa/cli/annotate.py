@@ -51,7 +51,7 @@ def annotate_cli(
     ] = False,
     component: ComponentOption = None,
     form: Annotated[
-        str, typer.Option("--format", "-f", help=f"Annotation tool: {' or '.join(FORMATS)}")
+        str, typer.Option("--format", "-f", help=f"Annotation tool: {', '.join(FORMATS)}")
     ] = "prodigy",
     limit: Annotated[
         int | None, typer.Option("--limit", "-n", help="Maximum number of texts to write", min=1)

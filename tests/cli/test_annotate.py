@@ -109,6 +109,31 @@ def test_label_studio_tasks(nlp: Language, model: Path, texts: Path) -> None:
         assert len(set(ids)) == len(ids)
 
 
+def test_doccano_tasks(nlp: Language, model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "texts.jsonl"
+    lines = ({"text": text, "id": 7, "meta": {"source": "a"}} for text in TEXTS)
+    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf8")
+    found = tasks(model, path, "--format", "doccano", "--nbest", 2)
+    for task, same in zip(found, tasks(model, path, "--nbest", 2), strict=True):
+        assert (task["text"], task["id"], task["meta"]) == (same["text"], 7, same["meta"])
+        assert task["meta"].keys() == {"source", "score", "uncertainty"}
+        doc = nlp(task["text"])
+        assert task["label"] == [[x.start_char, x.end_char, x.label_] for x in doc.ents]
+        (one,), (other,) = task["alternatives"], same["alternatives"]
+        assert one["score"] == other["score"]
+        assert one["label"] == [[x["start"], x["end"], x["label"]] for x in other["spans"]]
+        assert task.keys() == {"text", "id", "meta", "label", "alternatives"}
+    assert any(task["label"] for task in found)
+
+
+def test_what_is_not_a_span_under_the_key_of_spans_is_counted(tmp_path: Path, model: Path) -> None:
+    path = tmp_path / "texts.jsonl"
+    path.write_text(json.dumps({"text": "Ann", "label": "NEWS"}), encoding="utf8")
+    result = run("psa", "annotate", model, path, "--format", "doccano")
+    assert "1 of 1 texts had an annotation" in " ".join(result.stderr.split())
+    assert tasks(model, path)[0]["label"] == "NEWS"
+
+
 @pytest.mark.parametrize("target", ["tag", "pos", "morph"])
 def test_tokens_have_a_span_each(target: str, tmp_path: Path, texts: Path) -> None:
     nlp = initialized_nlp(target)
@@ -208,7 +233,7 @@ ANNOTATED: list[dict[str, Any]] = [
     {"text": "Ann ran", "answer": "ignore"},
     {"text": "Ann ran", "ner": [VALUE], "label": [VALUE], "annotation_id": 3},
 ]
-OTHER = {"text": "Bob ran", "label": "NEWS", "labels": ["a"], "answer": "Rome", "relations": "x"}
+OTHER = {"text": "Bob ran", "labels": ["a"], "answer": "Rome", "relations": "x"}
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -224,8 +249,9 @@ def test_suggestions_replace_the_annotation_of_texts(
     assert "OLD" not in written
     found = json.loads(written if form == "label-studio" else f"[{','.join(written.splitlines())}]")
     *replaced, other = [task.get("data", task) for task in found]
-    added = {"text", "tokens", "spans", "meta", "uncertainty"}
+    added = {"text", "tokens", "spans", "meta", "uncertainty", "label"}
     assert [data.keys() - added for data in replaced] == [{"id"}] * len(ANNOTATED)
+    assert all("label" not in data for data in replaced) or form == "doccano"
     assert {key: other.get(key) for key in OTHER} == OTHER
 
 

@@ -102,10 +102,25 @@ def test_suggestions_for_label_studio_wait_for_an_annotator(
     assert [found(doc) for doc in docs(output)] == [found(nlp(text)) for text in TEXTS]
 
 
-def test_suggested_tags_become_tags_of_tokens(tmp_path: Path, texts: Path) -> None:
+def test_suggestions_for_doccano_replace_an_annotation(
+    tmp_path: Path, model: Path, texts: Path
+) -> None:
+    path, output = tmp_path / "tasks.jsonl", tmp_path / "a.spacy"
+    lines = ({"text": text, "spans": [], "annotation_id": 1} for text in TEXTS)
+    texts.write_text("\n".join(map(json.dumps, lines)), encoding="utf8")
+    succeed("psa", "annotate", model, texts, "--format", "doccano", "--output", path)
+    printed = succeed("psa", "convert", path, output)
+    assert "texts in the layout of doccano or spaCy: 3" in printed
+    nlp = spacy.load(model)
+    assert [found(doc) for doc in docs(output)] == [found(nlp(text)) for text in TEXTS]
+
+
+@pytest.mark.parametrize("form", ["prodigy", "doccano"])
+def test_suggested_tags_become_tags_of_tokens(tmp_path: Path, texts: Path, form: str) -> None:
     nlp = trained_nlp("tag")
     nlp.to_disk(tmp_path / "model")
-    succeed("psa", "annotate", tmp_path / "model", texts, "--output", tmp_path / "a.jsonl")
+    options = ("--format", form, "--output", tmp_path / "a.jsonl")
+    succeed("psa", "annotate", tmp_path / "model", texts, *options)
     succeed("psa", "convert", tmp_path / "a.jsonl", tmp_path / "a.spacy", "--target", "tag")
     expected = [[token.tag_ for token in nlp(text)] for text in TEXTS]
     assert [[token.tag_ for token in doc] for doc in docs(tmp_path / "a.spacy")] == expected
