@@ -14,8 +14,6 @@ from .problems import Problems, unexpected
 
 # Doccano's names for the spans, the newest last.
 _DOCCANO_KEYS = ("annotations", "label", "labels", "entities")
-# The keys that are read in layouts with one.
-_OWN_KEYS = {"Prodigy": "spans", "Label Studio": "annotations"}
 _LAYOUTS = (
     'Prodigy ("spans"), doccano ("label", "labels" or "entities") or Label Studio ("data" and '
     '"annotations", or JSON-MIN)'
@@ -87,11 +85,7 @@ class TaskReader:
 
     def _agreed(self, place: Place, record: Record, layout: str, task: Task) -> Task:
         """Leave a text unannotated that has other spans under a key that is not read."""
-        own = [_OWN_KEYS[layout]] if layout in _OWN_KEYS else []
-        if layout == "Label Studio, JSON-MIN":
-            own = [key for key, value in record.items() if _is_min(value)] or ["annotation_id"]
-        elif layout == "doccano or spaCy":
-            own = [_doccano_key(record)]
+        own = _own_keys(record, layout)
         others = {key: x for key, x in annotation(record).items() if x and key not in own}
         if not others:
             return task
@@ -235,14 +229,17 @@ def _no_label(item: dict[str, Any], label: object) -> tuple[str, str]:
 
 
 def annotation(record: Record) -> dict[str, list[Any]]:
-    """The spans of a text by their keys, in all layouts but that of Label Studio's tasks. Lists of
-    names, such as `"labels": ["news"]`, are about the text as a whole."""
-    known = ("spans", *_DOCCANO_KEYS)
+    """The spans of a text by their keys, in all layouts but that of Label Studio's tasks. Other
+    lists, such as `"labels": ["news"]`, are about the text as a whole."""
     return {
         key: value
         for key, value in record.items()
         if isinstance(value, list)
-        and (_is_min(value) or (key in known and (not value or _has_spans(value))))
+        and (
+            key == "spans"
+            or _is_min(value)
+            or (key in _DOCCANO_KEYS and (not value or _has_spans(value)))
+        )
     }
 
 
@@ -265,8 +262,24 @@ def _doccano_key(record: Record) -> str:
     return max(keys, key=lambda key: (_has_spans(record[key]), bool(record[key])))
 
 
+def _own_keys(record: Record, layout: str) -> list[str]:
+    """The keys of the spans that are read."""
+    if layout == "Prodigy":
+        return ["spans"]
+    if layout == "Label Studio":
+        return ["annotations"]
+    if layout == "doccano or spaCy":
+        return [_doccano_key(record)]
+    return [key for key, value in record.items() if _is_min(value)] or ["annotation_id"]
+
+
 def _has_spans(items: list[Any]) -> bool:
-    return any(isinstance(item, list | dict) for item in items)
+    return any(
+        _is_offset(item[0] if item else None)
+        if isinstance(item, list)
+        else isinstance(item, dict) and not item.keys().isdisjoint(("start", "start_offset"))
+        for item in items
+    )
 
 
 def _spans(regions: list[Region | None]) -> set[tuple[int, int, str]]:
@@ -286,7 +299,8 @@ def _is_answered(record: Record) -> bool:
     others = [record[key] for key in _DOCCANO_KEYS if isinstance(record.get(key), list)]
     if not others or record["answer"] in ("reject", "ignore"):
         return True
-    return record["answer"] == "accept" and not any(map(_has_spans, others))
+    has_spans = any(isinstance(item, list | dict) for items in others for item in items)
+    return record["answer"] == "accept" and not has_spans
 
 
 def _is_min(value: Any) -> bool:

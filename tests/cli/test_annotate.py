@@ -233,7 +233,13 @@ ANNOTATED: list[dict[str, Any]] = [
     {"text": "Ann ran", "answer": "ignore"},
     {"text": "Ann ran", "ner": [VALUE], "label": [VALUE], "annotation_id": 3},
 ]
-OTHER = {"text": "Bob ran", "labels": ["a"], "answer": "Rome", "relations": "x"}
+OTHER = {
+    "text": "Bob ran",
+    "labels": ["a"],
+    "entities": [{"id": "Q42"}],
+    "answer": "Rome",
+    "relations": "x",
+}
 
 
 @pytest.mark.parametrize("form", FORMATS)

@@ -355,6 +355,8 @@ def test_texts_with_two_annotations_are_errors(
     [
         prodigy(label=SPANS, entities=dicts(start="start_offset", end="end_offset")),
         prodigy(label=[], labels=["NEWS"], annotations="none"),
+        prodigy(entities=[{"id": "Q42", "name": "Ann"}], labels=[["a", "b"]]),
+        {"text": TEXT, "annotations": [{"user": 7}], "label": SPANS},
         {"text": TEXT, "labels": SPANS[::-1], "entities": SPANS},
         {"text": TEXT, "label": ["NEWS"], "entities": SPANS, "labels": []},
         {"text": TEXT, "ner": [results()[0]["value"]], "x": [r["value"] for r in results()[1:]]},
