@@ -2,11 +2,11 @@
 
     OMP_NUM_THREADS=1 python -m benchmarks.ranks --data CORPUS --vectors VECTORS
 
-The folder has train.spacy and dev.spacy with chunks. Both runs train the same system on the same
-batches of `--batch` sentences, one thread in each process. Rates are by processor time, that of the
-process that needs most of it, which depends little on the load of the machine; the time that
-passes is given, too. Communication is what a process spends in adding up, of its processor time and
-of the time that passes; the latter includes waiting for the other.
+The folder has train.spacy and dev.spacy with chunks. Both train the same system on the same batches
+of `--batch` sentences, one thread in each process, by turns, `--repeats` times. Rates are by
+processor time, that of the process that needs most of it, which depends little on the load of the
+machine; the time that passes is given, too. Communication is what a process spends in adding up, of
+its processor time and of the time that passes; the latter includes waiting for the other.
 
 The model of cost: a step takes f + c·n/N seconds for n sentences on N processes, of which f does
 not shrink (the optimizer), and 2·B·(N − 1)/N / bandwidth for a ring that adds up B bytes of
@@ -28,6 +28,7 @@ from typing import Any
 import torch
 from spacy.language import Language
 from thinc.api import Config
+from tqdm import tqdm
 
 from spacy_psa.cli.train import train
 from spacy_psa.training.ranks import Group, gradients
@@ -71,6 +72,7 @@ def main() -> None:
     parser.add_argument("--system", default="psa")
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--steps", type=int, default=30)
+    parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--limit", type=int, default=0, help="sentences to read; 0 for all")
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results")
     arguments = parser.parse_args()
@@ -81,11 +83,15 @@ def main() -> None:
             "machine": describe_machine(),
             **{key: getattr(arguments, key) for key in ("system", "batch", "steps", "limit")},
             "load": os.getloadavg()[0],
+            "1": [],
+            "2": [],
         }
-        for n in (1, 2):
-            launch(n, ["-m", __spec__.name, "--process", str(config), str(folder / f"{n}")])
-            measured = [json.loads(p.read_text()) for p in sorted(folder.glob(f"{n}-*.json"))]
-            results[str(n)] = measured
+        for turn in tqdm(range(arguments.repeats)):
+            for n in (1, 2):
+                run = folder / f"{turn}-{n}"
+                launch(n, ["-m", __spec__.name, "--process", str(config), str(run)])
+                found = sorted(folder.glob(f"{run.name}-*.json"))
+                results[str(n)].append([json.loads(path.read_text()) for path in found])
     arguments.output.mkdir(parents=True, exist_ok=True)
     path = arguments.output / "ranks.json"
     path.write_text(json.dumps(results, indent=2) + "\n", encoding="utf8")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from .report import replace_section, table
@@ -16,6 +17,7 @@ from .systems import RESULTS, ROOT
 
 GUIDE = ROOT / "docs" / "distributed.md"
 COMMAND = "python -m benchmarks.ranks_page"
+CLOCKS = ("processor", "passed")
 BATCHES = (64, 512, 4096)
 GPUS = {2: "2 GPUs", 8: "8 GPUs", 64: "64 GPUs on 8 machines"}
 # Bytes per second that a process can send: between GPUs of a machine (NVLink 4), and between
@@ -39,14 +41,14 @@ def communication_seconds(n: int, n_bytes: float) -> float:
 
 def seconds_of_sentence(results: dict[str, Any]) -> float:
     """The assumed time that a GPU takes for a sentence."""
-    [one] = results["1"]
-    return one["update"] / one["steps"] / results["batch"] / FASTER
+    seconds = median(one["update"] / one["steps"] for [one] in results["1"])
+    return seconds / results["batch"] / FASTER
 
 
 def fixed_seconds(results: dict[str, Any], n: int, batch: int) -> float:
     """The part of a step on n GPUs that does not shrink with the batch."""
     # Larger batches use more rows of the table of words; at most, all of them
-    n_bytes = results["2"][0]["bytes" if batch <= results["batch"] else "whole"]
+    n_bytes = results["2"][0][0]["bytes" if batch <= results["batch"] else "whole"]
     return FIXED_ON_GPU + communication_seconds(n, n_bytes)
 
 
@@ -69,29 +71,35 @@ def predictions(results: dict[str, Any]) -> list[str]:
     return table(["sentences in a batch", *GPUS.values()], rows)
 
 
-def rates(results: dict[str, Any], n: int, clock: str) -> float:
-    """The sentences per second of a run, by the slowest process."""
-    ranks = results[str(n)]
-    return results["batch"] * ranks[0]["steps"] / max(rank[clock] for rank in ranks)
+def rates(results: dict[str, Any], n: int, clock: str) -> list[float]:
+    """The sentences per second of each run, by the slowest process."""
+    return [
+        results["batch"] * ranks[0]["steps"] / max(rank[clock] for rank in ranks)
+        for ranks in results[str(n)]
+    ]
+
+
+def factors(results: dict[str, Any], clock: str) -> list[float]:
+    """How many times as fast two processes were as one, which ran right before them."""
+    one, two = (rates(results, n, clock) for n in (1, 2))
+    return [b / a for a, b in zip(one, two, strict=True)]
 
 
 def shares(results: dict[str, Any]) -> tuple[float, float]:
     """The largest shares of two processes' time that adding up takes: of their processor time, and
-    of the time that passes, which includes waiting."""
-    ranks = results["2"]
+    of the time that passes, which includes waiting. Medians of the runs."""
+    runs = results["2"]
     return (
-        max(r["communication"] / r["processor"] for r in ranks),
-        max(r["communication_passed"] / r["passed"] for r in ranks),
+        median(max(r["communication"] / r["processor"] for r in run) for run in runs),
+        median(max(r["communication_passed"] / r["passed"] for r in run) for run in runs),
     )
 
 
 def gains(results: dict[str, Any]) -> list[str]:
     """What the guide says of the gain, and where it ends."""
-    factor, passed = (
-        rates(results, 2, clock) / rates(results, 1, clock) for clock in ("processor", "passed")
-    )
+    factor, passed = (median(factors(results, clock)) for clock in CLOCKS)
     share, waits = shares(results)
-    two = results["2"][0]
+    two = results["2"][0][0]
     return [
         f"Two processes trained `{results['system']}` {factor:.2f} times as fast as one by "
         f"processor time, and {passed:.2f} times by the time that passed, on a machine with "
@@ -122,18 +130,14 @@ def write_page(results: dict[str, Any], path: Path) -> None:
     path (Path): The page.
     """
     share, waits = shares(results)
-    rows = [
-        [
-            str(n),
-            f"{rates(results, n, 'processor'):.0f}",
-            f"{rates(results, n, 'processor') / rates(results, 1, 'processor'):.2f}",
-            f"{rates(results, n, 'passed'):.0f}",
-            f"{rates(results, n, 'passed') / rates(results, 1, 'passed'):.2f}",
-            f"{100 * share:.0f} %" if n > 1 else "–",
-            f"{100 * waits:.0f} %" if n > 1 else "–",
-        ]
-        for n in (1, 2)
-    ]
+    rows = []
+    for n in (1, 2):
+        row = [str(n)]
+        for clock in CLOCKS:
+            compared = factors(results, clock)
+            spread = f"{median(compared):.2f} ({min(compared):.2f}–{max(compared):.2f})"
+            row += [f"{median(rates(results, n, clock)):.0f}", spread if n > 1 else "1.00"]
+        rows.append(row + ([f"{100 * x:.0f} %" for x in (share, waits)] if n > 1 else ["–", "–"]))
     header = ["processes", "sentences/s", "factor", "passed", "factor"]
     header += ["communication", "with waiting"]
     machine = results["machine"]
@@ -141,16 +145,17 @@ def write_page(results: dict[str, Any], path: Path) -> None:
         "# Training by several processes",
         "",
         f"Made by `python -m benchmarks.ranks`. The system `{results['system']}` for chunks, "
-        f"{results['1'][0]['steps']} steps on batches of {results['batch']} sentences "
+        f"{results['1'][0][0]['steps']} steps on batches of {results['batch']} sentences "
         f"from {results['limit'] or 'all'} of the corpus, "
         f"one thread in each process, on {machine['processor']} with {machine['cores']} cores "
-        f"(load {results['load']:.1f} at the start). Rates are by processor time; `passed` is by "
-        "the time that passes, and depends on what else the machine does. Communication is a part "
-        "of the processor time, and with waiting of the time that passes.",
+        f"(load {results['load']:.1f} at the start). Medians of {len(results['1'])} runs of each, "
+        "by turns, with the range of the factors. Rates are by processor time; `passed` is by the "
+        "time that passes, and depends on what else the machine does. Communication is a part of "
+        "the processor time, and with waiting of the time that passes.",
         *table(header, rows),
         "",
-        f"A step adds up {results['2'][0]['bytes'] / 1e6:.1f} MB, of "
-        f"{results['2'][0]['whole'] / 1e6:.1f} MB of gradients: of the table of words, the rows "
+        f"A step adds up {results['2'][0][0]['bytes'] / 1e6:.1f} MB, of "
+        f"{results['2'][0][0]['whole'] / 1e6:.1f} MB of gradients: of the table of words, the rows "
         "of the batch.",
         "",
         "## Prediction for GPUs",

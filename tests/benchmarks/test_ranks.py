@@ -24,7 +24,8 @@ def results() -> dict[str, Any]:
     machine = {"processor": "a processor", "cores": 2}
     return {
         **{"system": "psa", "batch": 64, "limit": 0, "load": 0.0, "machine": machine},
-        **{"1": [process(64.0)], "2": [process(32.0), process(40.0)]},
+        "1": [[process(64.0)], [process(80.0)], [process(60.0)]],
+        "2": [[process(32.0), process(seconds)] for seconds in (40.0, 64.0, 34.0)],
     }
 
 
@@ -44,7 +45,7 @@ def test_a_step_is_as_long_as_the_model_says(results: dict[str, Any]) -> None:
 def test_the_page_says_what_was_measured(results: dict[str, Any], tmp_path: Path) -> None:
     ranks_page.write_page(results, tmp_path / "ranks.md")
     page = (tmp_path / "ranks.md").read_text(encoding="utf8")
-    assert "| 2 | 16 | 1.60 | 16 | 1.60 | 10 % | 20 % |" in page
+    assert "| 2 | 16 | 1.60 (1.25–1.76) | 16 | 1.60 (1.25–1.76) | 10 % | 20 % |" in page
     assert "45.0 MB, of 450.0 MB" in page
 
 
