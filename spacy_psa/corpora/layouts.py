@@ -11,7 +11,7 @@ from ..annotation.schemes import Span
 from ..errors import Errors
 from .column_kinds import PLACEHOLDERS, column_values, is_counting, is_span_tags
 from .column_spans import SpanColumn
-from .columns import CSV_SEPARATORS, Row, read_columns, split_documents
+from .columns import CSV_SEPARATORS, Row, names_columns, read_columns, split_documents
 from .lines import rereading
 from .problems import Problems, unexpected
 from .sentence import Sentence
@@ -22,6 +22,7 @@ _NAMES = {"words": "word", "lemmas": "lemma"}
 _N_CHECKED = 1000
 LONG_SENTENCE = 1000
 _NO_BLANK_LINE = f"sentences of more than {LONG_SENTENCE:,} tokens: a blank line must end each"
+_HEADER = "lines that seem to name the columns, read as a word: header=true leaves them out"
 _LOWER_CASE = re.compile(r"[bieslum]-.+")
 _PREFIXED = re.compile(r"[BIESLUM]-.+")
 _BARE = re.compile(r"[BIESLUM]", re.IGNORECASE)
@@ -141,6 +142,9 @@ class Layout:
         if len({range(width)[index] for index in self.columns.values()}) < len(self.columns):
             raise unsuitable(f"the same column twice, in {dict(self.columns)}")
         if n_rows > 1 and not self.joined_by:
+            start = first[0][0]
+            if not self.header and names_columns(start.columns):
+                problems.note(_HEADER, first=f"in line {start.line}: {' '.join(start.columns)}")
             self._check_words(path, first, width, problems)
         return names
 

@@ -505,3 +505,19 @@ def test_published_tags():
             assert (sentence.words, sentence.tags) == (list(words), list(tags))
         found.update(tag for sentence in sentences for tag in sentence.tags)
     assert len(found) == 472
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "n"),
+    [
+        ("Word Tag\nAnn PERSON\n", {"prefixes": False}, 1),
+        ("token pos\nAnn NNP\n", {"layer": "tags"}, 1),
+        ("Word Tag\nAnn PERSON\n", {"prefixes": False, "header": True}, 0),
+        ("Ann PERSON\nWord Tag\n", {"prefixes": False}, 0),
+    ],
+)
+def test_names_of_columns_that_are_read_as_a_word_are_noted(write, text, options, n):
+    problems = Problems()
+    list(read_iob(write(text), problems=problems, **options))
+    assert problems.notes.total() == n
+    assert all("header=true" in note and "in line 1: " in note for note in problems.notes)
