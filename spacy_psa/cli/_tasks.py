@@ -158,12 +158,12 @@ class TaskFormat(ABC):
         return self.write([json.dumps(task, ensure_ascii=False, allow_nan=False) for task in tasks])
 
 
-class Prodigy(TaskFormat):
-    """JSON lines for Prodigy's recipes `ner.manual`, `spans.manual` and `pos.correct`. Further
-    labelings of a text are in "alternatives", which Prodigy ignores.
+class Lines(TaskFormat):
+    """JSON lines, each a text with the spans of its best labeling. Further labelings are in
+    "alternatives", which no tool reads.
     """
 
-    spans_key = "spans"
+    spans_key: str
 
     def task(self, suggestion: Suggestion, component: str) -> dict[str, Any]:
         doc, record = suggestion.doc, self.others(suggestion.record)
@@ -171,6 +171,31 @@ class Prodigy(TaskFormat):
         task = {
             **record,
             "text": doc.text,
+            **self._tokens(doc),
+            self.spans_key: self._spans(doc, spans),
+            "meta": _meta(record, suggestion),
+        }
+        if others:
+            task["alternatives"] = [
+                {"score": round(p, DIGITS), self.spans_key: self._spans(doc, found)}
+                for p, found in others
+            ]
+        return task
+
+    def _tokens(self, doc: Doc) -> dict[str, Any]:
+        return {}
+
+    @abstractmethod
+    def _spans(self, doc: Doc, spans: Sequence[ScoredSpan]) -> list[Any]: ...
+
+
+class Prodigy(Lines):
+    """Tasks for Prodigy's recipes `ner.manual`, `spans.manual` and `pos.correct`."""
+
+    spans_key = "spans"
+
+    def _tokens(self, doc: Doc) -> dict[str, Any]:
+        return {
             "tokens": [
                 {
                     "text": token.text,
@@ -180,15 +205,8 @@ class Prodigy(TaskFormat):
                     "ws": bool(token.whitespace_),
                 }
                 for token in doc
-            ],
-            "spans": self._spans(doc, spans),
-            "meta": _meta(record, suggestion),
-        }
-        if others:
-            task["alternatives"] = [
-                {"score": round(p, DIGITS), "spans": self._spans(doc, found)} for p, found in others
             ]
-        return task
+        }
 
     def _spans(self, doc: Doc, spans: Sequence[ScoredSpan]) -> list[dict[str, Any]]:
         return [
@@ -245,27 +263,12 @@ class LabelStudio(TaskFormat):
         }
 
 
-class Doccano(TaskFormat):
-    """JSON lines to import in doccano, in a project of sequence labeling. It has no place for the
-    probabilities of spans, and shows other keys, such as "alternatives", as metadata.
+class Doccano(Lines):
+    """Texts to import in doccano, in a project of sequence labeling. It has no place for the
+    probabilities of spans, and shows other keys as metadata.
     """
 
     spans_key = "label"
-
-    def task(self, suggestion: Suggestion, component: str) -> dict[str, Any]:
-        doc, record = suggestion.doc, self.others(suggestion.record)
-        (_, spans), *others = suggestion.labelings
-        task = {
-            **record,
-            "text": doc.text,
-            "label": self._spans(doc, spans),
-            "meta": _meta(record, suggestion),
-        }
-        if others:
-            task["alternatives"] = [
-                {"score": round(p, DIGITS), "label": self._spans(doc, found)} for p, found in others
-            ]
-        return task
 
     def _spans(self, doc: Doc, spans: Sequence[ScoredSpan]) -> list[list[int | str]]:
         return [[doc[span.start].idx, _end(doc, span), span.label] for span in spans]
