@@ -22,6 +22,14 @@ ComponentOption = Annotated[
     str | None,
     typer.Option("--component", "-c", help="Name of the component, if there are several"),
 ]
+ComponentsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--component",
+        "-c",
+        help="Component to evaluate, repeatable; by default all spacy-psa components",
+    ),
+]
 TargetOption = Annotated[
     str | None,
     typer.Option(

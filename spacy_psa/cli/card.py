@@ -11,7 +11,7 @@ import typer
 from ..disk import sha256_of, walk
 from ..errors import Errors
 from ..terminal import msg
-from ._options import CodeOption, GpuOption
+from ._options import CodeOption, ComponentsOption, GpuOption
 from ._outputs import check_not_input, check_outputs, json_text, save_output
 from ._predictions import choose_layers, join_names, load_system, read_gold, use_gpu
 from ._util import TRAIN, atomic_path, check_writable, psa_cli, user_errors
@@ -40,14 +40,7 @@ def card_cli(
         Path | None,
         typer.Option("--meta", "-m", help=f"JSON file with {', '.join(FIELDS)}: any of them"),
     ] = None,
-    components: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--component",
-            "-c",
-            help="Component to evaluate, repeatable; by default all spacy-psa components",
-        ),
-    ] = None,
+    components: ComponentsOption = None,
     title: Annotated[
         str, typer.Option("--data-name", help="Name of the data in the card; by default its files")
     ] = "",

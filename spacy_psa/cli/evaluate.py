@@ -13,6 +13,7 @@ from ..errors import Errors
 from ..terminal import msg, show
 from ._options import (
     CodeOption,
+    ComponentsOption,
     ConfidenceOption,
     GivenOption,
     GpuOption,
@@ -58,12 +59,7 @@ def evaluate_cli(
     data: Annotated[
         list[Path], typer.Argument(metavar="DATA...", help=".spacy files, or folders of them")
     ],
-    components: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--component", "-c", help="Component to evaluate; by default all spacy-psa components"
-        ),
-    ] = None,
+    components: ComponentsOption = None,
     target: TargetOption = None,
     spans_key: SpansKeyOption = None,
     given: GivenOption = False,

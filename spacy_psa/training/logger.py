@@ -54,19 +54,16 @@ def jsonl_logger(
         clean.enter_context(plain_warnings())
         check_corpora(nlp.config.interpolate())
         check_calibration(nlp)
-        clean_stdout = SafeStream(stdout)
-        log_row, end_table = console_logger_v3(console_output=console_output)(
-            nlp, clean_stdout, stderr
-        )
+        out = SafeStream(stdout)
+        table = console_logger_v3(console_output=console_output)(nlp, out, stderr)
+        log = TrainingLog(nlp, Path(path) if path else None, progress_bar, table, stderr)
 
         def end() -> None:
-            end_table()
+            log.finalize()
             if console_output and (stopped := log.early_stop()):
-                clean_stdout.write(f"{stopped}\n")
+                out.write(f"{stopped}\n")
 
-        table = log_row, end
-        log = TrainingLog(nlp, Path(path) if path else None, progress_bar, table, stderr)
-        clean.callback(log.finalize)
+        clean.callback(end)
         return log.log_step, clean.close
 
     return start
