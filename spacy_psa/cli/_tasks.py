@@ -55,8 +55,10 @@ def _read_lines(path: Path, nlp: Language) -> Iterator[tuple[Doc, Record]]:
 
 def _read_json(path: Path, nlp: Language) -> Iterator[tuple[Doc, Record]]:
     from ..corpora.offset_records import malformed, read_records
+    from ..corpora.offset_tasks import flattened
 
     for place, record in read_records(path):
+        record = flattened(record)
         if not isinstance(record.get("text"), str):
             keys = ", ".join(record) or "none"
             problem = f'there is no text under the key "text" (its keys: {keys})'
@@ -83,6 +85,7 @@ def _read_standard_input(nlp: Language) -> Iterator[tuple[Doc, Record]]:
 READERS: dict[str, Callable[[Path, Language], Iterator[tuple[Doc, Record]]]] = {
     ".txt": _read_lines,
     ".jsonl": _read_json,
+    ".json": _read_json,
     ".spacy": _read_docbin,
 }
 
@@ -142,7 +145,8 @@ class TaskFormat(ABC):
         from ..corpora.offset_tasks import without_annotation
 
         kept = without_annotation(record)
-        return {key: value for key, value in kept.items() if key != self.spans_key}
+        left_out = {self.spans_key, *(["alternatives"] if _is_ours(kept) else [])}
+        return {key: value for key, value in kept.items() if key not in left_out}
 
     def count_replaced(self, suggestions: Sequence[Suggestion]) -> int:
         """The number of texts with an annotation that the suggestions replace."""
@@ -272,6 +276,13 @@ class Doccano(Lines):
 
     def _spans(self, doc: Doc, spans: Sequence[ScoredSpan]) -> list[list[int | str]]:
         return [[doc[span.start].idx, _end(doc, span), span.label] for span in spans]
+
+
+def _is_ours(record: Record) -> bool:
+    """Whether "alternatives" are those of an earlier run, which would contradict the new ones."""
+    found = record.get("alternatives")
+    keys = [{"score", form.spans_key} for form in FORMATS.values() if isinstance(form, Lines)]
+    return isinstance(found, list) and all(isinstance(x, dict) and x.keys() in keys for x in found)
 
 
 def _meta(record: Record, suggestion: Suggestion) -> dict[str, Any]:

@@ -38,12 +38,17 @@ def annotate_cli(
         str,
         typer.Argument(
             metavar="TEXTS",
-            help=".txt file with one text per line or .jsonl file (key 'text'), plain or .gz; "
-            ".spacy file; or - for standard input",
+            help=".txt file with one text per line; .jsonl or .json file (key 'text', or tasks of "
+            "Label Studio), plain or .gz; .spacy file; or - for standard input",
         ),
     ],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Output file; standard output by default")
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Output file, replaced if it exists; standard output by default",
+        ),
     ] = None,
     sort: Annotated[
         bool,

@@ -38,7 +38,7 @@ def distill_cli(
         typer.Option(
             "--texts",
             "-t",
-            help=".txt file with one text per line or .jsonl file (key 'text'), plain or .gz, or "
+            help=".txt file with one text per line or .jsonl or .json file (key 'text'), plain or .gz, or "
             ".spacy file; repeatable",
         ),
     ] = None,

@@ -14,6 +14,7 @@ from .problems import Problems, unexpected
 
 # Doccano's names for the spans, the newest last.
 _DOCCANO_KEYS = ("annotations", "label", "labels", "entities")
+_STUDIO_KEYS = ("annotations", "completions", "drafts")
 _LAYOUTS = (
     'Prodigy ("spans"), doccano ("label", "labels" or "entities") or Label Studio ("data" and '
     '"annotations", or JSON-MIN)'
@@ -243,9 +244,23 @@ def annotation(record: Record) -> dict[str, list[Any]]:
     }
 
 
+def flattened(record: Record) -> Record:
+    """Make an object with a text, also of a task of Label Studio, which has it in "data", or of old
+    versions of doccano. Earlier predictions are left out, and lists that say that nobody annotated
+    the task."""
+    data = record.get("data")
+    if isinstance(data, str) and "text" not in record:
+        return {"text" if key == "data" else key: value for key, value in record.items()}
+    if not isinstance(data, dict):
+        return record
+    left_out = {"data", "predictions", *(key for key in _STUDIO_KEYS if not record.get(key))}
+    return {**{key: value for key, value in record.items() if key not in left_out}, **data}
+
+
 def without_annotation(record: Record) -> Record:
     """What the object of a text has beside its annotation."""
     keys = set(annotation(record))
+    keys |= {key for key in _STUDIO_KEYS if _has_results(record.get(key))}
     is_prodigy = "spans" in keys or _is_answered(record)
     if is_prodigy and record.get("answer") in ("accept", "reject", "ignore"):
         keys.add("answer")
@@ -307,6 +322,11 @@ def _is_min(value: Any) -> bool:
     """Whether this is a list of spans as in Label Studio's JSON-MIN."""
     items = _list(value)
     return bool(items) and all(isinstance(x, dict) and "labels" in x for x in items)
+
+
+def _has_results(value: Any) -> bool:
+    """Whether this is a list of annotations as in Label Studio's tasks."""
+    return any(isinstance(x, dict) and "result" in x for x in _list(value))
 
 
 def _is_offset(value: Any) -> bool:

@@ -225,6 +225,7 @@ def test_json_lines_keep_what_came_with_the_text(tmp_path: Path, model: Path) ->
 
 SPAN = [0, 3, "OLD"]
 VALUE = {"start": 0, "end": 3, "labels": ["OLD"]}
+STUDIO = {"id": 1, "result": [{"type": "labels", "value": VALUE}]}
 ANNOTATED: list[dict[str, Any]] = [
     {"text": "Ann ran", "label": [SPAN], "relations": [{"id": 0}]},
     {"text": "Ann ran", "labels": []},
@@ -232,6 +233,9 @@ ANNOTATED: list[dict[str, Any]] = [
     {"text": "Ann ran", "spans": [{"start": 0, "end": 3, "label": "OLD"}], "answer": "reject"},
     {"text": "Ann ran", "answer": "ignore"},
     {"text": "Ann ran", "ner": [VALUE], "label": [VALUE], "annotation_id": 3},
+    {"data": {"text": "Ann ran"}, "annotations": [STUDIO], "predictions": [STUDIO]},
+    {"data": {"text": "Ann ran"}, "completions": [STUDIO], "drafts": []},
+    {"data": "Ann ran", "label": [SPAN]},
 ]
 OTHER = {
     "text": "Bob ran",
@@ -250,7 +254,7 @@ def test_suggestions_replace_the_annotation_of_texts(
     lines = [{"id": i, **record} for i, record in enumerate([*ANNOTATED, OTHER])]
     path.write_text("\n".join(map(json.dumps, lines)), encoding="utf8")
     message = succeed("psa", "annotate", model, path, "--format", form, "--output", output)
-    assert "6 of 7 texts had an annotation" in " ".join(message.split())
+    assert "9 of 10 texts had an annotation" in " ".join(message.split())
     written = output.read_text(encoding="utf8")
     assert "OLD" not in written
     found = json.loads(written if form == "label-studio" else f"[{','.join(written.splitlines())}]")
@@ -259,6 +263,46 @@ def test_suggestions_replace_the_annotation_of_texts(
     assert [data.keys() - added for data in replaced] == [{"id"}] * len(ANNOTATED)
     assert all("label" not in data for data in replaced) or form == "doccano"
     assert {key: other.get(key) for key in OTHER} == OTHER
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_tasks_exported_by_label_studio(tmp_path: Path, model: Path, form: str) -> None:
+    path = tmp_path / "export.json"
+    others = {"source": "a", "file_upload": "b.txt", "id": 5}
+    task = {
+        **{"id": 5, "file_upload": "b.txt", "data": {"text": TEXTS[0], "source": "a"}},
+        **{"annotations": [], "drafts": [], "predictions": [STUDIO]},
+    }
+    path.write_text(json.dumps([task, {**task, "annotations": [STUDIO]}], indent=1), "utf8")
+    output = tmp_path / "tasks.jsonl"
+    message = succeed("psa", "annotate", model, path, "--format", form, "--output", output)
+    assert "1 of 2 texts had an annotation" in " ".join(message.split())
+    written = output.read_text(encoding="utf8")
+    found = json.loads(written if form == "label-studio" else f"[{','.join(written.splitlines())}]")
+    first, second = (task.get("data", task) for task in found)
+    assert first == second and first["text"] == TEXTS[0] and "OLD" not in written
+    assert {key: first.get(key) for key in others} == others
+    assert not first.keys() & {"annotations", "drafts", "predictions"}
+
+
+def test_a_task_without_a_text_names_its_keys(tmp_path: Path, model: Path) -> None:
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps([{"id": 1, "data": {"body": "Ann"}}]), encoding="utf8")
+    message = failure("psa", "annotate", model, path)
+    assert "[P352]" in message and "task 1 (id 1)" in message and "its keys: id, body" in message
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_alternatives_of_an_earlier_run_are_replaced(
+    tmp_path: Path, model: Path, texts: Path, form: str
+) -> None:
+    path = tmp_path / "tasks.jsonl"
+    for first in ("prodigy", "doccano"):
+        succeed("psa", "annotate", model, texts, "-f", first, "--nbest", 2, "--output", path)
+        assert "alternatives" in path.read_text(encoding="utf8")
+        assert "alternatives" not in succeed("psa", "annotate", model, path, "--format", form)
+    path.write_text(json.dumps({"text": "Ann", "alternatives": ["Anne"]}), encoding="utf8")
+    assert '"Anne"' in succeed("psa", "annotate", model, path, "--format", form)
 
 
 def test_standard_output_has_the_tasks_alone(tmp_path: Path, model: Path) -> None:
