@@ -38,8 +38,8 @@ def distill_cli(
         typer.Option(
             "--texts",
             "-t",
-            help=".txt file with one text per line or .jsonl or .json file (key 'text'), plain or .gz, or "
-            ".spacy file; repeatable",
+            help=".txt file with one text per line, .jsonl or .json file (key 'text'), plain or "
+            ".gz, or .spacy file; repeatable",
         ),
     ] = None,
     gold: Annotated[
