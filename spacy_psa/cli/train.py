@@ -16,6 +16,7 @@ import typer
 
 from ..atomic_files import check_writable
 from ..errors import Errors
+from ..locks import FolderLock
 from ..output_errors import output_errors
 from ..terminal import msg
 from ._config_errors import (
@@ -168,10 +169,12 @@ def train(
     """
     from ..training.ranks import find_place, join
 
+    lock = FolderLock(output_path)
     run = partial(
         train_as_rank,
         config_path,
         output_path,
+        lock=lock,
         overrides=overrides or {},
         resume=resume,
         checkpoint_every=checkpoint_every,
@@ -180,10 +183,11 @@ def train(
     )
     place = find_place(os.environ)
     if place is None:
-        run(use_gpu=use_gpu, group=None)
+        with lock:
+            run(use_gpu=use_gpu, group=None)
         return
     device = use_gpu + place.local_rank if use_gpu >= 0 else -1
-    with join(place, device, timeout) as group, ExitStack() as muted:
+    with lock, join(place, device, timeout) as group, ExitStack() as muted:
         if not group.is_first:
             devnull = muted.enter_context(open(os.devnull, "w", encoding="utf8"))
             muted.enter_context(redirect_stdout(devnull))
@@ -194,6 +198,7 @@ def train_as_rank(
     config_path: Path,
     output_path: Path,
     *,
+    lock: FolderLock,
     overrides: dict[str, Any],
     resume: bool,
     checkpoint_every: int | None,
@@ -203,7 +208,7 @@ def train_as_rank(
     group: Group | None,
 ) -> None:
     """Train a pipeline in one of several processes, or in this one alone (`group` is None). See
-    `train`."""
+    `train`. The one that writes locks the output folder with `lock`."""
     from spacy.training.initialize import init_nlp
     from spacy.util import load_config
 
@@ -222,6 +227,8 @@ def train_as_rank(
         check_numbers(settings["training"])
         check_precision(settings, use_gpu)
         warn_of_unknown_settings(config)
+        if output_path.is_dir():
+            lock.acquire()
         saved = read_saved(settings, output_path, resume)
         if saved is not None and saved.finished:
             msg.good(f"The run in {output_path} is already finished, after step {saved.step}")
@@ -231,6 +238,13 @@ def train_as_rank(
         check_writable(output_path / CHECKPOINT)
         return saved
 
+    def make_output() -> None:
+        if not output_path.exists():
+            with output_errors(output_path):
+                output_path.mkdir(parents=True, exist_ok=True)
+            msg.good(f"Created output directory: {output_path}")
+        lock.acquire()
+
     saved = check() if group is None else group.first(check)
     if saved is not None and saved.finished:
         return
@@ -239,11 +253,10 @@ def train_as_rank(
         config = load_config(config_path, overrides=overrides, interpolate=False)
     with gpu_errors(use_gpu):
         setup_gpu(use_gpu)
-    is_first = group is None or group.is_first
-    if is_first and not output_path.exists():
-        with output_errors(output_path):
-            output_path.mkdir(parents=True)
-        msg.good(f"Created output directory: {output_path}")
+    if group is None:
+        make_output()
+    else:
+        group.first(make_output)
     msg.info(f"Saving to output directory: {output_path}")
     msg.divider("Initializing pipeline")
     with config_errors(config_path):
@@ -264,7 +277,7 @@ def train_as_rank(
         stderr=sys.stderr,
     ).train()
     best = output_path / "model-best"
-    if is_first and best.is_dir():
+    if (group is None or group.is_first) and best.is_dir():
         corpus = settings.get("corpora", {}).get("dev", {})
         dev = settings.get("paths", {}).get("dev") or corpus.get("path") or "dev.spacy"
         show_command("psa", "evaluate", best, dev, *_scored(settings), code_path=code_path)

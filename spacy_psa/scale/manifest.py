@@ -17,11 +17,11 @@ from typing import Any
 
 from ..atomic_files import atomic_path
 from ..errors import Errors
+from ..locks import FolderLock
 from ..output_errors import output_errors
 from .shards import Entry
 
 MANIFEST = "manifest.jsonl"
-LOCK = ".lock"
 # What changes them, where the name of a setting does not say it
 CAUSES = {
     "checksum": "checksum of the pipeline",
@@ -66,7 +66,8 @@ def open_manifest(folder: Path, run: dict[str, Any]) -> Iterator[Manifest]:
         others = sorted(name for name in os.listdir(folder) if not name.startswith("."))
     if others and MANIFEST not in others:
         raise ValueError(Errors.P507.format(path=folder, found=others[0]))
-    with _locked(folder):
+    with FolderLock(folder) as lock:
+        lock.acquire()
         entries = _read(path, run) if path.is_file() else {}
         # Also without the half of a line, and without those whose shard has been removed
         kept = {
@@ -95,29 +96,3 @@ def _read(path: Path, run: dict[str, Any]) -> dict[int, Entry]:
             names = {"key": CAUSES.get(key, key), "old": old, "new": new}
             raise ValueError(Errors.P509.format(path=path.parent, **names))
     return {entry.block: entry for entry in entries}
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Keep other runs out of a folder. The system ends the lock with the process."""
-    with output_errors(folder):
-        file = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
-    try:
-        try:
-            _lock(file)
-        except OSError as error:
-            raise ValueError(Errors.P510.format(path=folder)) from error
-        yield
-    finally:
-        os.close(file)
-
-
-def _lock(file: int) -> None:
-    if os.name == "posix":
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    else:
-        import msvcrt
-
-        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]

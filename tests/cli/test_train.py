@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import shutil
 from pathlib import Path
@@ -13,10 +15,11 @@ from spacy.vocab import Vocab
 from thinc.api import Config
 
 from spacy_psa.cli._util import gpu_errors
+from spacy_psa.locks import FolderLock
 from spacy_psa.training.checkpoint import read_checkpoint
 
 from ..training.runs import kill, log, weights, write_config, write_corpora
-from .commands import failure, plain, run, succeed
+from .commands import contents, failure, plain, run, succeed
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +95,47 @@ def test_an_unfinished_run_is_not_written_over(folder: Path, config: Path) -> No
     assert "[P283]" in message
     assert "--resume" in message
     assert weights(folder) == before
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks of POSIX")
+@pytest.mark.parametrize("options", [[], ["--resume"]])
+def test_a_folder_that_another_run_writes_to_is_an_error(
+    folder: Path, config: Path, options: list[str]
+) -> None:
+    with FolderLock(folder) as other:
+        other.acquire()
+        before = contents(folder)
+        assert "[P510]" in fail(config, "--output", folder, *options)
+        assert contents(folder) == before
+    # What a process that was killed leaves is the file alone
+    assert (folder / ".lock").is_file()
+    succeed("psa", "train", config, "--output", folder, "--resume")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks of POSIX")
+def test_two_runs_that_begin_at_once_are_an_error_for_the_second(
+    tmp_path: Path, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with FolderLock(tmp_path / "out") as other:
+
+        def setup(use_gpu: int) -> None:
+            other.folder.mkdir()
+            other.acquire()
+
+        monkeypatch.setattr("spacy_psa.private_names.setup_gpu", setup)
+        assert "[P510]" in fail(config, "--output", tmp_path / "out")
+    assert [path.name for path in other.folder.iterdir()] == [".lock"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks of POSIX")
+def test_a_disk_without_locks_is_trained_on(
+    tmp_path: Path, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    succeed("psa", "train", config, "--output", tmp_path / "out")
 
 
 def test_resume_without_a_checkpoint_begins(tmp_path: Path, config: Path) -> None:

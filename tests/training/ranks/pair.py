@@ -23,6 +23,7 @@ import torch
 from spacy.language import Language
 
 from spacy_psa.cli.train import train_as_rank
+from spacy_psa.locks import FolderLock
 from spacy_psa.training.ranks import find_place, join
 from spacy_psa.training.ranks.launch import launch
 
@@ -91,15 +92,17 @@ def train_runs(runs: list[dict[str, Any]]) -> None:
             if "killed" in run and place.rank == run.get("victim", 1):
                 _kill_in(run["killed"], run.get("after", 0.0))
             others = {} if group.is_first else run.get("others", {})
-            train_as_rank(
-                Path(run["config"]),
-                Path(run["output"]),
-                overrides={**run.get("overrides", {}), **others},
-                resume=run.get("resume", False),
-                checkpoint_every=None,
-                use_gpu=-1,
-                group=group,
-            )
+            with FolderLock(Path(run["output"])) as lock:
+                train_as_rank(
+                    Path(run["config"]),
+                    Path(run["output"]),
+                    lock=lock,
+                    overrides={**run.get("overrides", {}), **others},
+                    resume=run.get("resume", False),
+                    checkpoint_every=None,
+                    use_gpu=-1,
+                    group=group,
+                )
 
 
 if __name__ == "__main__":
