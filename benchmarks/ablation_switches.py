@@ -99,7 +99,7 @@ def _no(*_: Any) -> bool:
 
 
 def _padded_tiles(_: Ops, queries: Any, keys: Any, weight: Any, mask: Any) -> Any:
-    return tiled_scores(mask.padded(queries), mask.padded(keys), weight)
+    return tiled_scores(mask.unpack(queries), mask.unpack(keys), weight)
 
 
 _GRAPHS = ((GraphedBody, "_is_possible", _no),)

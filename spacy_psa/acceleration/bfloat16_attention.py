@@ -47,8 +47,8 @@ class BFloat16AdditiveSelfAttention(AdditiveSelfAttention):
 
     def forward(self, x: Tensor, mask: SequenceMask) -> Tensor:
         """Compute the context of each token. See `AdditiveSelfAttention`."""
-        weights = self._weights(self._scores(mask.packed(x), mask), x, mask)
-        return mask.in_form_of(x, (weights @ mask.padded(x).double()).float())
+        weights = self._weights(self._scores(mask.pack(x), mask), x, mask)
+        return mask.in_form_of(x, (weights @ mask.unpack(x).double()).float())
 
     def attention(self, x: Tensor, mask: SequenceMask) -> Tensor:
         """Compute the attention weights (batch_size, n, n). See `AdditiveSelfAttention`."""
@@ -62,7 +62,7 @@ class BFloat16AdditiveSelfAttention(AdditiveSelfAttention):
         is_fused = queries.is_cuda and kernels_run_on(queries.device)
         if is_fused or (are_small(queries) and are_small(keys)):
             return ops_for(queries).additive_scores(queries, keys, weight, mask).double()
-        queries, keys = mask.padded(queries), mask.padded(keys)
+        queries, keys = mask.unpack(queries), mask.unpack(keys)
         is_small = torch.maximum(_largest(queries), _largest(keys)) <= EXP_LIMIT
         scores = self.weight.new_zeros(*queries.shape[:2], keys.shape[1])
         for chosen, dtype in ((is_small, torch.float32), (~is_small, torch.float64)):

@@ -36,7 +36,7 @@ class CPUPrediction(Ops):
 
     def without_padding(self, x: Tensor, mask: SequenceMask) -> Tensor:
         """See `Ops`."""
-        return mask.packed(x)
+        return mask.pack(x)
 
     def has_padding(self, mask: SequenceMask) -> bool:
         """See `Ops`."""
@@ -53,7 +53,7 @@ class CPUPrediction(Ops):
         self, queries: Tensor, keys: Tensor, weight: Tensor, mask: SequenceMask
     ) -> Tensor:
         """See `Ops`."""
-        return tiled_scores(mask.padded(queries), mask.padded(keys), weight, mask.known_lengths)
+        return tiled_scores(mask.unpack(queries), mask.unpack(keys), weight, mask.known_lengths)
 
     def attention(
         self,
@@ -78,10 +78,10 @@ class CPUPrediction(Ops):
             return super().bilstm(x, mask, forwards, backwards)
         # Time-major, as oneDNN reads them
         if not mask.is_padded:
-            steps = mask.padded(x).transpose(0, 1).contiguous()
+            steps = mask.unpack(x).transpose(0, 1).contiguous()
             states = [left.read(steps), right.read(steps, turned=True)]
             return mask.in_form_of(x, torch.cat(states, dim=2).transpose(0, 1))
-        tokens, n_rows = mask.packed(x), len(mask.lengths)
+        tokens, n_rows = mask.pack(x), len(mask.lengths)
         row, step = mask.positions.nonzero(as_tuple=True)
         states = []
         for lstm, at in (left, step), (right, mask.lengths[row] - 1 - step):
@@ -166,4 +166,4 @@ class CPUTraining(CPUPrediction):
             return Ops.bilstm(self, x, mask, forwards, backwards)
         directions = cast(nn.LSTM, forwards), cast(nn.LSTM, backwards)
         with lstm_precision(x) as x:
-            return mask.in_form_of(x, joined_bilstm(mask.packed(x), rows, *directions))
+            return mask.in_form_of(x, joined_bilstm(mask.pack(x), rows, *directions))

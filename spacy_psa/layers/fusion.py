@@ -53,7 +53,7 @@ class AdditiveSelfAttention(nn.Module):
 
     def _weights(self, scores: Tensor, x: Tensor, mask: SequenceMask) -> Tensor:
         """Equations 6 and 7. Shape: (batch_size, n, n)."""
-        position = self._positions(mask.padded(x))
+        position = self._positions(mask.unpack(x))
         if position is not None:
             scores = scores + position
         masks_self = self.bias is not None and bool(self.bias.masks_self)
@@ -79,7 +79,7 @@ class AdditiveSelfAttention(nn.Module):
         RETURNS (Tensor): The same shape.
         """
         weights = self.attention(x, mask)
-        with full_precision(weights, mask.padded(x)) as (weights, values):
+        with full_precision(weights, mask.unpack(x)) as (weights, values):
             contexts = weights @ values
         return mask.in_form_of(x, contexts)
 
@@ -203,7 +203,7 @@ class ContextFusion(PackedLayer, nn.Module):
             (batch_size, n, d, or 1 for a scalar gate); and, if the attention has one, `bias`, the
             additive part of Ψ (batch_size or 1, n, n).
         """
-        x = mask.padded(x)
+        x = mask.unpack(x)
         context = self._transformed(self.attention(x, mask))
         values = {
             "attention": self.attention.attention(x, mask),

@@ -79,7 +79,7 @@ class LabelReader(nn.Module):
 
     def inspect(self, x: Tensor, mask: SequenceMask) -> dict[str, Tensor]:
         """The attention weights, for analysis. See `spacy_psa.analysis.activations`."""
-        return {"labels": self.distributions(mask.padded(x), mask)}
+        return {"labels": self.distributions(mask.unpack(x), mask)}
 
 
 class LabelAttention(LabelReader):

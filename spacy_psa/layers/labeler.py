@@ -113,7 +113,7 @@ class SequenceLabelerNetwork(nn.Module):
         unless the decoder needs padding."""
         encoded = self.encoder(tokens, mask)
         if not isinstance(self.decoder, PackedLayer):
-            encoded = mask.padded(encoded)
+            encoded = mask.unpack(encoded)
         # Labels must not be scored in half precision
         with full_precision(encoded) as (encoded,):
             return self.decoder(encoded, mask)

@@ -42,56 +42,45 @@ class SequenceMask:
         return self.positions.flatten().nonzero().squeeze(1)
 
     def pack(self, x: Tensor) -> Tensor:
-        """Remove padding, for layers that treat positions independently.
+        """Remove padding, unless it has been removed already.
 
-        x (Tensor): Shape: (batch_size, width, d).
+        x (Tensor): Shape: (batch_size, width, d) or (tokens, d).
         RETURNS (Tensor): The vectors of the real positions. Shape: (tokens, d).
         """
+        if x.dim() == 2:
+            return x
         flat = x.flatten(0, 1)
         return flat.index_select(0, self.rows) if self.is_padded else flat
 
     def unpack(self, x: Tensor) -> Tensor:
-        """Restore padding, as zeros. The inverse of `pack` except for the padding.
+        """Restore padding, as zeros, if it has been removed. The inverse of `pack` except for the
+        padding.
 
-        x (Tensor): Shape: (tokens, d).
+        x (Tensor): Shape: (batch_size, width, d) or (tokens, d).
         RETURNS (Tensor): Shape: (batch_size, width, d).
         """
+        if x.dim() != 2:
+            return x
         n = len(self.lengths) * self.width
         flat = x.new_zeros(n, x.shape[1]).index_copy_(0, self.rows, x) if self.is_padded else x
         return flat.view(len(self.lengths), self.width, x.shape[1])
 
     def compact(self, x: Tensor) -> Tensor:
-        """Remove padding where it saves time: see `Ops.without_padding`.
+        """As `pack`, but only where that saves time: see `Ops.without_padding`.
 
         x (Tensor): Shape: (batch_size, width, d) or (tokens, d).
         RETURNS (Tensor): Shape: (tokens, d), or that of x.
         """
         return ops_for(x).without_padding(x, self)
 
-    def packed(self, x: Tensor) -> Tensor:
-        """Remove padding, unless it has been removed already.
-
-        x (Tensor): Shape: (batch_size, width, d) or (tokens, d).
-        RETURNS (Tensor): Shape: (tokens, d).
-        """
-        return x if x.dim() == 2 else self.pack(x)
-
-    def padded(self, x: Tensor) -> Tensor:
-        """Restore padding, as zeros, if it has been removed.
-
-        x (Tensor): Shape: (batch_size, width, d) or (tokens, d).
-        RETURNS (Tensor): Shape: (batch_size, width, d).
-        """
-        return self.unpack(x) if x.dim() == 2 else x
-
     def in_form_of(self, given: Tensor, x: Tensor) -> Tensor:
-        """Remove or restore padding to match another tensor.
+        """Pack or unpack to match another tensor.
 
         given (Tensor): The tensor to match. Shape: (batch_size, width, d) or (tokens, d).
         x (Tensor): Shape: (batch_size, width, e) or (tokens, e).
         RETURNS (Tensor): Shape: (batch_size, width, e) if `given` is padded, else (tokens, e).
         """
-        return self.packed(x) if given.dim() == 2 else self.padded(x)
+        return self.pack(x) if given.dim() == 2 else self.unpack(x)
 
     @cached_property
     def positions(self) -> Tensor:
@@ -169,7 +158,7 @@ def apply_packed(layer: nn.Module, tokens: Tensor, mask: SequenceMask) -> Tensor
     if isinstance(layer, PackedLayer):
         output: Tensor = layer(tokens, mask)
         return output
-    return mask.in_form_of(tokens, layer(mask.padded(tokens), mask))
+    return mask.in_form_of(tokens, layer(mask.unpack(tokens), mask))
 
 
 class Chain(PackedLayer, nn.Module):

@@ -95,7 +95,7 @@ class MultiHeadSelfAttention(PackedLayer, nn.Module):
         """
         tokens = mask.compact(x)
         query, key, value = (
-            self._heads(mask.padded(project(tokens)))
+            self._heads(mask.unpack(project(tokens)))
             for project in (self.query, self.key, self.value)
         )
         to_add, nothing = self._mask(x, mask)
@@ -115,7 +115,7 @@ class MultiHeadSelfAttention(PackedLayer, nn.Module):
         RETURNS (Dict[str, Tensor]): `attention`, the weights (batch_size, n_heads, n, n); and, if
             there is one, `bias`, the additive part of Ψ (batch_size or 1, n_heads or 1, n, n).
         """
-        x = mask.padded(x)
+        x = mask.unpack(x)
         values = {"attention": self.attention(x, mask)}
         positions = self._positions(x, mask)
         return values if positions is None else {**values, "bias": positions}
@@ -148,7 +148,7 @@ class MultiHeadSelfAttention(PackedLayer, nn.Module):
         """The additive part of the biases. Shape: (batch_size or 1, n_heads or 1, n, n)."""
         if not len(self.biases):
             return None
-        with full_precision(mask.padded(x)) as (x,):
+        with full_precision(mask.unpack(x)) as (x,):
             positions = [bias(x) for bias in self.biases]
         found = [position for position in positions if position is not None]
         return torch.stack(found, dim=1) if found else None

@@ -74,7 +74,7 @@ class Ops:
         Source: Bahdanau et al. (2015); Wei et al. (2021), equation 5.
         """
         with full_precision(queries, keys, weight) as (queries, keys, weight):
-            pairs = mask.padded(queries).unsqueeze(2) + mask.padded(keys).unsqueeze(1)
+            pairs = mask.unpack(queries).unsqueeze(2) + mask.unpack(keys).unsqueeze(1)
             return torch.tanh(pairs) @ weight.to(pairs.dtype)
 
     def attention(
@@ -121,7 +121,7 @@ class Ops:
         Source: Hochreiter and Schmidhuber (1997), with the forget gate of Gers et al. (2000).
         """
         with lstm_precision(x) as x:
-            padded = mask.padded(x)
+            padded = mask.unpack(x)
             left, _ = forwards(padded)
             right, _ = backwards(mask.reversed(padded))
         return mask.in_form_of(x, torch.cat([left, mask.reversed(right)], dim=2))
@@ -160,7 +160,7 @@ class Ops:
         transitions (Dict[str, Tensor]): The other potentials, named as in `Potentials`.
         RETURNS (Tensor): Zero in the padding. The same shape.
         """
-        potentials = Potentials(mask.packed(emissions), mask.known_lengths, **transitions)
+        potentials = Potentials(mask.pack(emissions), mask.known_lengths, **transitions)
         chain = LinearChain(potentials, backend=self.backend)
         return mask.in_form_of(emissions, chain.marginals)
 

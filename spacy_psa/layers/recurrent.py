@@ -79,5 +79,5 @@ class BiLSTM(PackedLayer, nn.Module):
         """Apply dropout; a mask shared by a sentence needs padding."""
         if not self.training:
             return x
-        dropped: Tensor = dropout(mask.padded(x) if self.variational else x)
+        dropped: Tensor = dropout(mask.unpack(x) if self.variational else x)
         return mask.in_form_of(x, dropped)

@@ -163,7 +163,7 @@ class LabelRefinement(PackedLayer, nn.Module):
             over labels and are zero in the padding. Shape: (batch_size, n, heads, L).
         """
         found = []
-        tokens = self.input_dropout(mask.packed(x))
+        tokens = self.input_dropout(mask.pack(x))
         for layer in self.layers:
             tokens, distributions = layer(tokens, mask)
             padded = mask.unpack(distributions.flatten(1))

@@ -78,7 +78,7 @@ def inputs(network: torch.nn.Module, kind: type) -> Iterator[dict[str, NDArray[n
     def record(name: str, layer: torch.nn.Module) -> Any:
         def hook(layer: Any, args: tuple[Any, ...]) -> None:
             x, mask = args
-            found[name] = mask.padded(x)[0].detach().double().numpy()
+            found[name] = mask.unpack(x)[0].detach().double().numpy()
 
         return layer.register_forward_pre_hook(hook)
 

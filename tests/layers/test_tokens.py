@@ -153,10 +153,8 @@ def test_other_layers_are_given_padded_batches():
 def test_forms_are_told_apart():
     mask, x = mask_of([3, 1]), batch_of([3, 1], 2)
     tokens = mask.pack(x)
-    assert mask.packed(tokens) is tokens and mask.padded(x) is x
-    assert torch.equal(mask.packed(x), tokens)
-    assert torch.equal(mask.padded(tokens), mask.unpack(tokens))
+    assert mask.pack(tokens) is tokens and mask.unpack(x) is x
     for given in (x, tokens):
         for other in (mask.unpack(tokens), tokens):
-            assert torch.equal(mask.packed(mask.in_form_of(given, other)), tokens)
+            assert torch.equal(mask.pack(mask.in_form_of(given, other)), tokens)
             assert mask.in_form_of(given, other).dim() == given.dim()

@@ -32,10 +32,10 @@ def test_contexts_and_gradients_are_those_of_padded_batches(name: str | None, le
         given = given.clone().requires_grad_()
         contexts = layer(given, mask)
         assert contexts.shape == given.shape
-        contexts = mask.packed(contexts)
+        contexts = mask.pack(contexts)
         contexts.square().sum().backward()
         gradients = [parameter.grad for parameter in layer.parameters()]
-        results.append([contexts, mask.packed(given.grad), *gradients])
+        results.append([contexts, mask.pack(given.grad), *gradients])
         weights = layer.attention(given, mask)
         results[-1] += [weights[row, :n, :n] for row, n in enumerate(lengths)]
     for found, expected in zip(*results, strict=True):

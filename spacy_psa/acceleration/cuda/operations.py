@@ -25,7 +25,7 @@ class CUDAOps(Ops):
         self, queries: Tensor, keys: Tensor, weight: Tensor, mask: SequenceMask
     ) -> Tensor:
         """See `Ops`."""
-        padded = mask.padded(queries), mask.padded(keys)
+        padded = mask.unpack(queries), mask.unpack(keys)
         if kernels_run_on(queries.device):
             scores = fused_scores(*padded, weight, mask.lengths)
             return scores if torch.is_autocast_enabled("cuda") else scores.to(queries.dtype)
