@@ -318,20 +318,14 @@ def check_get_examples(pipe: TrainablePipe, get_examples: Callable[[], Iterable[
 
 def weighted(loss: float, gradient: Potentials, weight: float) -> tuple[float, Potentials]:
     """The part of a loss in a mean over more than these examples, and its gradient."""
-    tensors = {name: weight * tensor for name, tensor in gradient.tensors().items()}
-    return weight * loss, Potentials(lengths=gradient.lengths, **tensors)
+    return weight * loss, gradient.map(lambda tensor: weight * tensor)
 
 
 def loss_and_gradient(
     function: Callable[[Potentials], torch.Tensor], potentials: Potentials
 ) -> tuple[float, Potentials]:
     """Evaluate a scalar function of potentials, and its gradient with respect to each tensor."""
-    leaf = potentials.detach().requires_grad_()
+    leaf = potentials.requires_grad_()
     loss = function(leaf)
-    tensors = leaf.tensors()
-    gradients = torch.autograd.grad(loss, list(tensors.values()), allow_unused=True)
-    zeros = {
-        name: torch.zeros_like(tensor) if gradient is None else gradient
-        for (name, tensor), gradient in zip(tensors.items(), gradients, strict=True)
-    }
-    return float(loss.detach()), Potentials(lengths=leaf.lengths, **zeros)
+    loss.backward()
+    return float(loss.detach()), Potentials(lengths=leaf.lengths, **leaf.gradients())
