@@ -225,26 +225,31 @@ class NetworkShim(PyTorchShim):
         self.check_message(message)
         if tensors is None:
             self.cfg, self._model, self.precision = config, None, FULL
-            return self
+        else:
+            network = self._loaded(config, tensors, precision)
+            self.cfg, self._model, self.precision = config, network, precision
+        return self
+
+    def _loaded(
+        self, config: dict[str, Any], tensors: dict[str, Tensor], precision: str
+    ) -> nn.Module:
+        """Build a network with these tensors, after checking that they match its configuration."""
         forking.note_network()
-        # Check on the 'meta' device first: a damaged config may ask for any amount of memory
         adapt = partial(reduce_precision, precision=precision)
+        # Check on the 'meta' device first: a damaged config may ask for any amount of memory
         with _in_float32():
             problem = difference(self._make, config, tensors, adapt)
-        if problem is not None:
-            raise ValueError(Errors.P203.format(problem=problem))
-        try:
-            network = adapt(self.make(**config))
-        except Exception as error:
-            raise ValueError(Errors.P203.format(problem=repr(error))) from error
-        problem = tensor_difference(saved_tensors(network), tensors)
+        if problem is None:
+            try:
+                network = adapt(self.make(**config))
+            except Exception as error:
+                raise ValueError(Errors.P203.format(problem=repr(error))) from error
+            problem = tensor_difference(saved_tensors(network), tensors)
         if problem is not None:
             raise ValueError(Errors.P203.format(problem=problem))
         # Not strict: shared tensors are saved under one name only. The rest has been checked.
         network.load_state_dict(tensors, strict=False)
-        self.cfg, self.precision = config, precision
-        self._model = network.to(get_torch_default_device()).eval()
-        return self
+        return network.to(get_torch_default_device()).eval()
 
 
 @contextlib.contextmanager
