@@ -14,7 +14,6 @@ pytest.importorskip("triton", reason="Triton is not installed")
 
 from spacy_psa.acceleration.cuda import operations
 from spacy_psa.acceleration.cuda.operations import CUDAOps, fused_scores
-from spacy_psa.acceleration.cuda.score_launchers import lengths_on
 from spacy_psa.inference.engines.triton import kernels_run_on
 
 from ..layers.helpers import assert_close, mask_of, normal
@@ -27,6 +26,14 @@ interpreted = pytest.mark.skipif(
 
 def naive(queries: Tensor, keys: Tensor, weight: Tensor) -> Tensor:
     return torch.tanh(queries.unsqueeze(2) + keys.unsqueeze(1)) @ weight
+
+
+def fused(
+    queries: Tensor, keys: Tensor, weight: Tensor, lengths: tuple[int, ...] | None = None
+) -> Tensor:
+    """The scores of sequences of these lengths; by default, of all pairs."""
+    sizes = lengths or (max(queries.shape[1], keys.shape[1]),) * len(queries)
+    return fused_scores(queries, keys, weight, torch.tensor(sizes, device=queries.device))
 
 
 def inputs(batch_size: int, n: int, m: int, d: int, seed: int = 0) -> list[Tensor]:
@@ -48,7 +55,7 @@ def assert_like_tanh(
     """Compare scores and all gradients."""
     ours = [tensor.to(device, dtype).requires_grad_() for tensor in tensors]
     theirs = [tensor.detach().cpu().double().requires_grad_() for tensor in ours]
-    scores = fused_scores(*ours, lengths)
+    scores = fused(*ours, lengths)
     expected = naive(*theirs)
     if lengths is not None:
         expected = expected * real_pairs(lengths, *expected.shape[1:])
@@ -79,7 +86,7 @@ def test_the_slope_of_tanh_keeps_its_digits_in_float32(size: float, device: torc
         tensors = [sign * (queries + size / 2), sign * (keys + size / 2), weight]
         ours = [tensor.to(device, torch.float32).requires_grad_() for tensor in tensors]
         theirs = [tensor.detach().cpu().double().requires_grad_() for tensor in ours]
-        fused_scores(*ours).sum().backward()
+        fused(*ours).sum().backward()
         total = theirs[0].unsqueeze(2) + theirs[1].unsqueeze(1)
         slopes = theirs[2] / torch.cosh(total) ** 2
         for mine, dim in ((ours[0], 2), (ours[1], 1)):
@@ -91,20 +98,10 @@ def test_the_slope_of_tanh_keeps_its_digits_in_float32(size: float, device: torc
 def test_lengths_that_do_not_lie_in_a_row_or_do_not_fit(device: torch.device) -> None:
     tensors = [tensor.to(device) for tensor in inputs(2, 5, 5, 3)]
     there = torch.tensor([[5, 0], [2, 0]], device=device)[:, 0]
-    expected = fused_scores(*tensors, lengths=[5, 2])
-    assert torch.equal(fused_scores(*tensors, lengths=there), expected)
+    expected = fused(*tensors, lengths=(5, 2))
+    assert torch.equal(fused_scores(*tensors, there), expected)
     with pytest.raises(RuntimeError, match="shape"):
-        fused_scores(*tensors, lengths=there[:1])
-
-
-def test_what_was_asked_for_in_inference_mode_serves_training(device: torch.device) -> None:
-    tensors = [tensor.to(device) for tensor in inputs(3, 4, 4, 3)]
-    lengths_on.cache_clear()
-    with torch.inference_mode():
-        fused_scores(*tensors, lengths=[4, 1, 2])
-    leaves = [tensor.clone().requires_grad_() for tensor in tensors]
-    fused_scores(*leaves, lengths=[4, 1, 2]).sum().backward()
-    assert leaves[0].grad.any()
+        fused_scores(*tensors, there[:1])
 
 
 @pytest.mark.parametrize("dtype", list(TOLERANCE))
@@ -115,11 +112,8 @@ def test_pairs_with_padding_are_zero_and_have_no_gradient(
     tensors[0][1, 3:], tensors[1][1, 3:] = torch.nan, torch.nan
     lengths = (18, 3, 0, 16)
     clean = [tensor.nan_to_num(0.0) for tensor in tensors]
-    expected = fused_scores(*(t.to(device, dtype) for t in clean), lengths)
-    found = fused_scores(*(t.to(device, dtype) for t in tensors), lengths)
-    assert torch.equal(found, expected)
-    there = torch.tensor(lengths, device=device)
-    found = fused_scores(*(t.to(device, dtype) for t in tensors), there)
+    expected = fused(*(t.to(device, dtype) for t in clean), lengths)
+    found = fused(*(t.to(device, dtype) for t in tensors), lengths)
     assert torch.equal(found, expected)
     assert_like_tanh(clean, dtype, device, lengths)
 
@@ -143,14 +137,14 @@ def test_any_sizes(lengths: list[int], width: int, size: float, seed: int) -> No
 
 def test_gradients_pass_gradcheck(device: torch.device) -> None:
     tensors = [tensor.to(device).requires_grad_() for tensor in inputs(1, 2, 3, 2)]
-    assert torch.autograd.gradcheck(fused_scores, tensors)
+    assert torch.autograd.gradcheck(fused, tensors)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_half_precision_is_only_read(dtype: torch.dtype, device: torch.device) -> None:
     half = [tensor.to(device, dtype).requires_grad_() for tensor in inputs(2, 5, 5, 6)]
     wide = [tensor.detach().float().requires_grad_() for tensor in half]
-    scores, expected = fused_scores(*half), fused_scores(*wide)
+    scores, expected = fused(*half), fused(*wide)
     assert scores.dtype == torch.float32
     assert torch.equal(scores, expected)
     for one in (scores, expected):
@@ -167,7 +161,7 @@ def test_tensors_that_do_not_lie_in_a_row(device: torch.device) -> None:
     expected = naive(*leaves)
     # The gradient of a sum is a broadcast view of a single number
     wanted = torch.autograd.grad(expected.sum(), leaves)
-    scores = fused_scores(*leaves)
+    scores = fused(*leaves)
     assert_close(scores, expected, 1e-12)
     for found, other in zip(torch.autograd.grad(scores.sum(), leaves), wanted, strict=True):
         assert_close(found, other, 1e-12)
@@ -182,7 +176,7 @@ def test_gradients_are_found_where_32_bits_do_not_reach(
     leaves = [tensor.float().requires_grad_() for tensor in inputs(1, 3, 3, 2)]
     numbers = torch.from_file(str(tmp_path / "far"), shared=True, size=2**31 + 3)
     gradient = numbers.as_strided((1, 3, 3), strides).copy_(normal(1, 3, 3))
-    found = torch.autograd.grad(fused_scores(*leaves), leaves, gradient)
+    found = torch.autograd.grad(fused(*leaves), leaves, gradient)
     (tmp_path / "far").unlink()
     expected = torch.autograd.grad(naive(*leaves), leaves, gradient.contiguous())
     for mine, other in zip(found, expected, strict=True):
@@ -194,7 +188,7 @@ def test_the_layer_makes_use_of_them(device: torch.device, monkeypatch: pytest.M
     tensors = [tensor.to(device) for tensor in inputs(2, 5, 5, 6)]
     mask = mask_of([5, 2], device)
     scores = CUDAOps().additive_scores(*tensors, mask)
-    assert torch.equal(scores, fused_scores(*tensors, lengths=[5, 2]))
+    assert torch.equal(scores, fused(*tensors, lengths=(5, 2)))
     # Only the kernels write zeros there
     assert not scores[1, 2:].any()
     assert not scores[1, :, 2:].any()

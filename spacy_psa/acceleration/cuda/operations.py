@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -40,24 +39,13 @@ class CUDAOps(Ops):
         return super().marginals(emissions, mask, transitions)
 
 
-def fused_scores(
-    queries: Tensor,
-    keys: Tensor,
-    weight: Tensor,
-    lengths: Sequence[int] | Tensor | None = None,
-) -> Tensor:
+def fused_scores(queries: Tensor, keys: Tensor, weight: Tensor, lengths: Tensor) -> Tensor:
     """Score every pair of positions, f(i, j) = wᵀ tanh(q_i + k_j), storing nothing but the scores:
     (batch_size, n, m), in the type of the queries but at least float32, zero beyond the lengths.
     See `tiled_scores`.
 
     Source: Wei et al. (2021), equation 5.
     """
-    from .score_launchers import lengths_on
-
-    if lengths is None:
-        lengths = (max(queries.shape[1], keys.shape[1]),) * len(queries)
-    if not isinstance(lengths, Tensor):
-        lengths = lengths_on(tuple(lengths), queries.device)
     # The kernel assumes that they are contiguous, one for each sentence
     lengths = lengths.contiguous().view(len(queries))
     scores: Tensor = _FusedScores.apply(queries, keys, weight, lengths)

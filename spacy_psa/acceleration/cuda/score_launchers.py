@@ -1,7 +1,5 @@
 """Additive attention: one kernel launch for the scores, two for the gradients."""
 
-from functools import lru_cache
-
 import torch
 import triton
 from torch import Tensor
@@ -86,10 +84,3 @@ def _one_side(
                 **OPTIONS,
             )
     return found
-
-
-@lru_cache(maxsize=16)
-def lengths_on(lengths: tuple[int, ...], device: torch.device) -> Tensor:
-    """Copy the lengths of rows to a device, as int32. Recent results are cached."""
-    with torch.inference_mode(False):  # the cached tensor must be usable in training
-        return torch.tensor(lengths, dtype=torch.int32, device=device)

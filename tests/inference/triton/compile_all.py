@@ -93,7 +93,7 @@ def launch_all() -> None:
     for dtype in (torch.float32, torch.float16, torch.float64):
         tensors = [torch.zeros(shape, dtype=dtype) for shape in ((2, 3, 4), (2, 3, 4), (4,))]
         leaves = [tensor.requires_grad_() for tensor in tensors]
-        fused_scores(*leaves, lengths=[3, 2]).sum().backward()
+        fused_scores(*leaves, torch.tensor([3, 2])).sum().backward()
 
 
 if __name__ == "__main__":
