@@ -97,6 +97,12 @@ def missing(name: str, function: Any, text: str) -> list[str]:
     return [f"{name}: {argument}" for argument in sorted(wanted - known)]
 
 
+def members(found: Any) -> dict[str, Any]:
+    """What a class has of its own, or of classes of this package."""
+    ours = [kind for kind in found.__mro__ if kind.__module__.startswith("spacy_psa.")]
+    return {name: value for kind in reversed(ours) for name, value in vars(kind).items()}
+
+
 def undocumented(folder: str, name: str, found: Any) -> list[str]:
     """What the docstrings of something public lack."""
     text = docstring(folder, name, found)
@@ -111,7 +117,7 @@ def undocumented(folder: str, name: str, found: Any) -> list[str]:
     if name in FACTORIES:
         settings = described(public(folder)[FACTORIES[name]].__doc__) | OF_ANY_FACTORY
         lacking = [line for line in lacking if line.split(": ")[-1] not in settings]
-    for attribute, value in vars(found).items():
+    for attribute, value in members(found).items():
         function = getattr(value, "__func__", value)
         if not attribute.startswith("_") and inspect.isfunction(function):
             text = inspect.getdoc(getattr(found, attribute)) or ""

@@ -21,6 +21,7 @@ from .public import (
     arguments,
     described,
     docstring,
+    members,
     public,
 )
 
@@ -41,7 +42,7 @@ def documented(folder: str) -> Iterator[tuple[str, Any, str]]:
     """What a folder exports, and the methods of classes, with their docstrings."""
     for name, found in public(folder).items():
         yield name, found, docstring(folder, name, found)
-        for attribute, value in vars(found).items() if inspect.isclass(found) else ():
+        for attribute, value in members(found).items() if inspect.isclass(found) else ():
             function = getattr(value, "__func__", value)
             if not attribute.startswith("_") and inspect.isfunction(function):
                 yield f"{name}.{attribute}", function, inspect.getdoc(function) or ""

@@ -3,12 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
-from spacy.pipeline import TrainablePipe
 from spacy.vocab import Vocab
 
 from ...models.types import RoleLabeler
 from ..delegation import provided
-from ..learner import Learner
+from ..labeling_pipe import LabelingPipe
 from ..settings import check_settings
 from ..storage import Storage
 from ..tagset import TagSet
@@ -22,7 +21,7 @@ from .scorer import srl_score
 from .settings import SETTINGS
 
 
-class PSASemanticRoles(TrainablePipe):
+class PSASemanticRoles(LabelingPipe):
     """Label the semantic roles of each predicate in its sentence with BIO tags.
 
     The default model is DeepAtt, the deep attentional neural network of Tan et al. (2018).
@@ -74,32 +73,6 @@ class PSASemanticRoles(TrainablePipe):
 
     predict = provided("decoder", RoleDecoder.predict)
     set_annotations = provided("decoder", RoleDecoder.set_annotations)
-    initialize = provided("learner", Learner.initialize)
-    update = provided("learner", Learner.update)
-    distill = provided("learner", Learner.distill)
-    get_loss = provided("learner", Learner.get_loss)
-    finish_update = provided("learner", Learner.finish_update)
-    score = provided("learner", Learner.score)
-    add_label = provided("tagset", TagSet.add_label)
-    to_bytes = provided("storage", Storage.to_bytes)
-    to_disk = provided("storage", Storage.to_disk)
-    from_bytes = provided("storage", Storage.from_bytes)
-    from_disk = provided("storage", Storage.from_disk)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """RETURNS (Tuple[str]): The roles, and V for predicates."""
-        return self.tagset.labels
-
-    @property
-    def label_data(self) -> tuple[str, ...]:
-        """RETURNS (Tuple[str]): The labels, as `initialize(labels=...)` accepts them."""
-        return self.tagset.labels
-
-    @property
-    def tags(self) -> list[str]:
-        """RETURNS (List[str]): The model's output tags: O, and B and I for each label."""
-        return self.tagset.tags
 
     def check_cfg(self) -> None:
         """Check that the settings, which the user may have changed, can be saved and loaded.

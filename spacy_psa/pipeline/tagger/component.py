@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from spacy.pipeline import TrainablePipe
 from spacy.vocab import Vocab
 
 from ...annotation.rules import TagRules
@@ -12,7 +11,7 @@ from ...inference import BACKENDS, Constraints
 from ...inference.engines.backends import get_backend
 from ...models.types import SequenceLabeler
 from ..delegation import provided
-from ..learner import Learner
+from ..labeling_pipe import LabelingPipe
 from ..settings import check_settings
 from ..storage import Storage
 from ..tagset import TagSet
@@ -24,7 +23,7 @@ from .scorer import tagger_score
 from .settings import FIXED, SETTINGS, check_same_target, check_threshold, new_cfg, target_of
 
 
-class PSATagger(TrainablePipe):
+class PSATagger(LabelingPipe):
     """Label sequences with a neural encoder and exact inference.
 
     Any model from docs to `Potentials` can be used. The default is the position-aware
@@ -68,14 +67,7 @@ class PSATagger(TrainablePipe):
 
     predict = provided("decoder", TagDecoder.predict)
     set_annotations = provided("decoder", TagDecoder.set_annotations)
-    initialize = provided("learner", Learner.initialize)
-    update = provided("learner", Learner.update)
     rehearse = provided("learner", TagLearner.rehearse)
-    distill = provided("learner", Learner.distill)
-    get_loss = provided("learner", Learner.get_loss)
-    finish_update = provided("learner", Learner.finish_update)
-    score = provided("learner", Learner.score)
-    add_label = provided("tagset", TagSet.add_label)
     distribution = provided("queries", TagQueries.distribution)
     condition = provided("queries", TagQueries.condition)
     marginals = provided("queries", TagQueries.marginals)
@@ -83,25 +75,6 @@ class PSATagger(TrainablePipe):
     nbest = provided("queries", TagQueries.nbest)
     sample = provided("queries", TagQueries.sample)
     entropy = provided("queries", TagQueries.entropy)
-    to_bytes = provided("storage", Storage.to_bytes)
-    to_disk = provided("storage", Storage.to_disk)
-    from_bytes = provided("storage", Storage.from_bytes)
-    from_disk = provided("storage", Storage.from_disk)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """RETURNS (Tuple[str]): The labels."""
-        return self.tagset.labels
-
-    @property
-    def label_data(self) -> tuple[str, ...]:
-        """RETURNS (Tuple[str]): The labels, as `initialize(labels=...)` accepts them."""
-        return self.tagset.labels
-
-    @property
-    def tags(self) -> list[str]:
-        """RETURNS (List[str]): The model's output tags; for spans, each label has several."""
-        return self.tagset.tags
 
     @property
     def constraints(self) -> Constraints | None:
