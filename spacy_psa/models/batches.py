@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from operator import is_
 from typing import cast
 
 import numpy as np
@@ -102,38 +101,14 @@ def cut(offset: int, length: int, max_length: int, overlap: int) -> list[Window]
     ]
 
 
-class SplitRows(list[Floats2d]):
-    """The rows of a batch, split by document, which remember the whole.
-
-    parts (Sequence[Floats2d]): The rows of each document.
-    rows (Floats2d): The rows of all documents. Shape: (tokens, width).
-    """
-
-    def __init__(self, parts: Sequence[Floats2d], rows: Floats2d) -> None:
-        super().__init__(parts)
-        self._parts = tuple(parts)
-        self._rows = rows
-
-    @property
-    def rows(self) -> Floats2d | None:
-        """The rows of all documents; None if the list has been changed."""
-        is_same = len(self) == len(self._parts) and all(map(is_, self, self._parts))
-        return self._rows if is_same else None
-
-
 def flatten(ops: Ops, parts: Sequence[Floats2d]) -> Floats2d:
-    """Join the rows of documents, (tokens, width), which must not be modified. For a list made by
-    `unflatten`, this takes no time."""
-    rows = parts.rows if isinstance(parts, SplitRows) else None
-    return cast(Floats2d, ops.flatten(parts)) if rows is None else rows
+    """Join the rows of documents, (tokens, width)."""
+    return cast(Floats2d, ops.flatten(parts))
 
 
 def unflatten(ops: Ops, rows: Floats2d, lengths: Sequence[int]) -> list[Floats2d]:
     """Split the rows of a batch (tokens, width) by document, the inverse of `flatten`."""
-    if list(lengths) == [len(rows)]:
-        # For a single sentence, splitting and joining would take longer than some layers
-        return SplitRows([rows], rows)
-    return SplitRows(ops.unflatten(rows, cast(Ints1d, lengths)), rows)
+    return ops.unflatten(rows, cast(Ints1d, lengths))
 
 
 def to_rows(tensor: Tensor) -> Floats2d:
