@@ -104,14 +104,10 @@ class WordCharacterEmbedding(nn.Module):
         tokens (Tensor): The word index of each token. Shape: (tokens,), integers.
         RETURNS (Tensor): Shape: (tokens, width).
         """
-        words = self.words(rows, vectors)
-        # Not called in prediction: for one sentence, even a layer that does nothing takes long
-        parts = [self.word_dropout(words) if self.training else words]
+        parts = [self.word_dropout(self.words(rows, vectors))]
         if self.characters is not None:
             parts.append(in_pieces(self.characters, characters, lengths))
-        words = torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
-        found = embedding(tokens, words)
-        return self.dropout(found) if self.training else found
+        return self.dropout(embedding(tokens, torch.cat(parts, dim=1)))
 
 
 def in_pieces(part: CharacterPart, characters: Tensor, lengths: Tensor) -> Tensor:
