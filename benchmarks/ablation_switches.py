@@ -70,13 +70,11 @@ _JOINED = _definition(CPUTraining, "bilstm")
 _CACHE = ((CPUPrediction, "last_states", CPUPrediction._read_words),)
 _PACKED = ((CPUPrediction, "_read_words", Ops.last_states),)
 _ORDER = _definition(CPUPrediction, "bilstm")
-_TANH = _definition(CPUPrediction, "tanh")
 _SCALED = ((BACKENDS, "scaled", BACKENDS["logspace"]),)
 
 NOISE = "nothing (noise)"
 CPU_SWITCHES = {
     "tiled additive scores": Switch(_definition(CPUPrediction, "additive_scores")),
-    "tanh from the logistic function": Switch(_TANH, (TAGGING,)),
     "padding removal": Switch(_definition(CPUPrediction, "without_padding")),
     "joined rows of the LSTM": Switch(_JOINED, (TRAINING,)),
     "packed character LSTM": Switch(_PACKED),
@@ -88,7 +86,7 @@ CPU_SWITCHES = {
         ((bfloat16, "ORDERS_WEIGHTS", False),), (TAGGING,), "bf16"
     ),
     "all but tiled scores and padding removal": Switch(
-        (*_JOINED, *_PACKED, *_CACHE, *_ORDER, *_TANH, *_SCALED)
+        (*_JOINED, *_PACKED, *_CACHE, *_ORDER, *_SCALED)
     ),
     NOISE: Switch(()),
 }

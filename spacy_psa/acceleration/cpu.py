@@ -42,13 +42,6 @@ class CPUPrediction(Ops):
         """See `Ops`."""
         return min(mask.known_lengths, default=mask.width) < mask.width
 
-    def tanh(self, x: Tensor) -> Tensor:
-        """See `Ops`. tanh(x) = 2σ(2x) − 1 takes a quarter of the time of PyTorch's on AMD's
-        processors. Its absolute error is that of numbers near 1, too large in half precision.
-        """
-        is_half = x.dtype not in (torch.float32, torch.float64)
-        return torch.tanh(x) if is_half else torch.sigmoid_(2.0 * x).mul_(2.0).sub_(1.0)
-
     def additive_scores(
         self, queries: Tensor, keys: Tensor, weight: Tensor, mask: SequenceMask
     ) -> Tensor:
@@ -154,7 +147,6 @@ class CPUTraining(CPUPrediction):
 
     _few_words = 0
     _keeps_words = False
-    tanh = Ops.tanh  # gradients need the numbers that are overwritten
 
     def bilstm(
         self, x: Tensor, mask: SequenceMask, forwards: nn.Module, backwards: nn.Module

@@ -104,7 +104,7 @@ class FusionGate(nn.Module):
         context (Tensor): Their contexts s̃. Shape: (..., d).
         RETURNS (Tensor): λ, in (0, 1). Shape: (..., n_gates).
         """
-        hidden = ops_for(x).tanh(self.token(x) + self.context(context))
+        hidden = torch.tanh(self.token(x) + self.context(context))
         return torch.sigmoid(self.output(hidden))
 
     def forward(self, x: Tensor, context: Tensor) -> Tensor:
@@ -214,5 +214,5 @@ class ContextFusion(PackedLayer, nn.Module):
 
     def _transformed(self, context: Tensor) -> Tensor:
         """Equation 12: from s to s̃."""
-        tanh = ops_for(context).tanh
-        return tanh(self.output(tanh(self.hidden(self.dropout(context)))))
+        hidden = torch.tanh(self.hidden(self.dropout(context)))
+        return torch.tanh(self.output(hidden))

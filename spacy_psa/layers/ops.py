@@ -51,13 +51,6 @@ class Ops:
         RETURNS (bool): False if there is none for sure."""
         return True
 
-    def tanh(self, x: Tensor) -> Tensor:
-        """Compute the hyperbolic tangent.
-
-        x (Tensor): Any shape.
-        RETURNS (Tensor): The same shape."""
-        return torch.tanh(x)
-
     def additive_scores(
         self, queries: Tensor, keys: Tensor, weight: Tensor, mask: SequenceMask
     ) -> Tensor:

@@ -37,10 +37,6 @@ def scores(mask: SequenceMask, scale: float) -> Any:
     return nn.Module(), tensors, lambda ops, *t: ops.additive_scores(*t, mask) * real
 
 
-def tanh(mask: SequenceMask, scale: float) -> Any:
-    return nn.Module(), [scale * normal(mask.width, 5)], lambda ops, x: ops.tanh(x)
-
-
 def attention(mask: SequenceMask, scale: float) -> Any:
     shape = len(mask.lengths), 2, mask.width, 3
     tensors = [scale * normal(*shape, seed=seed) for seed in range(3)]
@@ -83,7 +79,6 @@ def marginals(mask: SequenceMask, scale: float) -> Any:
 
 CASES: dict[str, Case] = {
     "additive_scores": scores,
-    "tanh": tanh,
     "attention": attention,
     "bilstm": bilstm,
     "last_states": last_states,
