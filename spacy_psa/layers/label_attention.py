@@ -78,7 +78,12 @@ class LabelReader(nn.Module):
         return self.read(distributions), distributions
 
     def inspect(self, x: Tensor, mask: SequenceMask) -> dict[str, Tensor]:
-        """The attention weights, for analysis. See `spacy_psa.analysis.activations`."""
+        """Compute internal values for analysis. See `spacy_psa.analysis.activations`.
+
+        x (Tensor): Hidden states. Shape: (batch_size, n, d), or (tokens, d) without padding.
+        mask (SequenceMask): The lengths of the sentences.
+        RETURNS (Dict[str, Tensor]): The attention weights, `labels`, (batch_size, n, heads, L).
+        """
         return {"labels": self.distributions(mask.unpack(x), mask)}
 
 
