@@ -3,6 +3,7 @@
 import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import count, groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -16,7 +17,6 @@ MAX_SENTENCE_TOKENS = 2_000_000
 _SEPARATORS = re.compile(r"[\x1c-\x1f]")
 # Not tabs: in most files with these, a double quote is a token like others.
 CSV_SEPARATORS = (",", ";")
-WHITE_SPACE = "spaces or tabs"
 WORD_NAMES = frozenset(("token", "tokens", "word", "words", "form", "forms", "text"))
 TAG_NAMES = frozenset(
     ("tag", "tags", "pos", "upos", "xpos", "lemma", "label", "labels", "entity", "entities", "ner")
@@ -70,9 +70,12 @@ def read_columns(
         message says where and what to do.
     """
     path = Path(path)
-    names = ", ".join(columns) if columns is not None else "columns"
-    width = len(columns) if columns is not None else None
-    filled = range(width or 0) if filled is None else filled
+    width = None if columns is None else len(columns)
+    lines = None
+    if columns is not None:
+        filled = range(len(columns)) if filled is None else filled
+        problems = problems or Problems()
+        lines = _Lines(path, columns, separator, word_column, filled, problems)
     sentence: list[Row] = []
     found_any = False
     for number, line, parts in _split_lines(path):
@@ -87,17 +90,11 @@ def read_columns(
         # Boundaries have spaces in files of tabs, too
         if separator is not None and parts[0] != boundary:
             parts = split_cells(line, separator, width)
-        row = Row(number, tuple(parts))
-        is_token = columns is not None and parts[0] != boundary
-        if is_token and not _is_whole(parts, width or 0, separator, word_column, filled):
-            problems = problems or Problems()
-            cells = line.split("\t") if separator is None else parts
-            kept = _repaired(
-                path, row, cells, columns or (), separator, word_column, filled, problems
-            )
-            if kept is None:
-                continue
-            row = kept
+        row: Row | None = Row(number, tuple(parts))
+        if lines is not None and parts[0] != boundary and not lines.is_whole(parts):
+            row = lines.repaired(number, line, parts)
+        if row is None:
+            continue
         sentence.append(row)
         found_any = True
         if len(sentence) > MAX_SENTENCE_TOKENS:
@@ -108,6 +105,7 @@ def read_columns(
     if sentence:
         yield sentence
     if not found_any:
+        names = "columns" if columns is None else ", ".join(columns)
         raise ValueError(Errors.P111.format(path=path, columns=names))
 
 
@@ -123,6 +121,20 @@ def split_documents(
             else:
                 yield list(group), starts_document
                 starts_document = False
+
+
+def width_error(
+    path: str | Path, row: Row, expected: object, columns: Sequence[str], separator: str | None
+) -> str:
+    """Format the message for a line with another number of columns than the format has."""
+    return Errors.P112.format(
+        path=path,
+        line=row.line,
+        found=len(row.columns),
+        expected=expected,
+        columns=", ".join(columns),
+        separator="spaces or tabs" if separator is None else repr(separator),
+    )
 
 
 def columns_error(path: str | Path, row: Row, expected: str) -> str:
@@ -173,65 +185,55 @@ def names_columns(cells: Sequence[str]) -> bool:
     return not (names.isdisjoint(WORD_NAMES) or names.isdisjoint(TAG_NAMES))
 
 
-def _is_whole(
-    parts: Sequence[str],
-    width: int,
-    separator: str | None,
-    word_column: int,
-    filled: Sequence[int],
-) -> bool:
-    """Whether a line has all columns, those that must be are filled, and the word is more than
-    spaces and tabs.
-    """
-    if len(parts) != width:
-        return False
-    if separator is None:
-        return True
-    is_filled = "" not in parts or all(parts[i] for i in filled)
-    return is_filled and bool(parts[word_column].strip(" \t"))
+@dataclass(frozen=True)
+class _Lines:
+    """What each line of a file must have. See `read_columns`."""
 
+    path: Path
+    columns: Sequence[str]
+    separator: str | None
+    word_column: int
+    filled: Sequence[int]
+    problems: Problems
 
-def _repaired(
-    path: Path,
-    row: Row,
-    cells: Sequence[str],
-    columns: Sequence[str],
-    separator: str | None,
-    word_column: int,
-    filled: Sequence[int],
-    problems: Problems,
-) -> Row | None:
-    """Report a line with missing, empty or additional columns, and keep its word, if any.
+    def is_whole(self, parts: Sequence[str]) -> bool:
+        """Whether a line has all columns, those that must be are filled, and the word is more than
+        spaces and tabs.
+        """
+        if len(parts) != len(self.columns):
+            return False
+        if self.separator is None:
+            return True
+        is_filled = "" not in parts or all(parts[i] for i in self.filled)
+        return is_filled and bool(parts[self.word_column].strip(" \t"))
 
-    Splitting at whitespace loses empty columns, so the word may seem to be missing or to be the
-    tag: `cells` are split at tabs.
-    """
-    names = ", ".join(columns)
-    is_indented = cells[0][:1] in ("", " ")
-    cells = [cell.strip(" \t") for cell in cells]
-    if len(cells) == len(columns) and "" in cells:
-        empty = [i for i in filled if not cells[i]]
-        if not empty:
-            return Row(row.line, tuple(cells))
-        index = range(len(cells))[word_column] if not cells[word_column] else empty[0]
-        problem = f"the {columns[index]} column (column {index}, counted from 0) is empty"
-        read = ", ".join(columns[i] for i in sorted(filled))
-        what = "keeps the word without it" if cells[word_column] else "leaves the line out"
-        expected = f"a value in each column that is read ({read}), or --lenient, which {what}"
-        problems.report(unexpected(path, row.line, problem, expected))
-        return Row(row.line, tuple(cells)) if cells[word_column] else None
-    message = Errors.P112.format(
-        path=path,
-        line=row.line,
-        found=len(row.columns),
-        expected=len(columns),
-        columns=names,
-        separator=WHITE_SPACE if separator is None else repr(separator),
-    )
-    problems.report(message)
-    # Without the column of the word, or if it may be the blank one, the word is unknown.
-    if not -len(row.columns) <= word_column < len(row.columns) or is_indented:
-        raise ValueError(message)
-    values = [""] * len(columns)
-    values[word_column] = row.columns[word_column]
-    return Row(row.line, tuple(values))
+    def repaired(self, number: int, line: str, parts: Sequence[str]) -> Row | None:
+        """Report a line with missing, empty or additional columns, and keep its word, if any.
+
+        Splitting at whitespace loses empty columns, so the word may seem to be missing or to be the
+        tag: then the line is split at tabs.
+        """
+        cells = line.split("\t") if self.separator is None else parts
+        is_indented = cells[0][:1] in ("", " ")
+        cells = [cell.strip(" \t") for cell in cells]
+        word, width = self.word_column, len(self.columns)
+        if len(cells) == width and "" in cells:
+            empty = [i for i in self.filled if not cells[i]]
+            if not empty:
+                return Row(number, tuple(cells))
+            index = range(width)[word] if not cells[word] else empty[0]
+            problem = f"the {self.columns[index]} column (column {index}, counted from 0) is empty"
+            read = ", ".join(self.columns[i] for i in sorted(self.filled))
+            what = "keeps the word without it" if cells[word] else "leaves the line out"
+            expected = f"a value in each column that is read ({read}), or --lenient, which {what}"
+            self.problems.report(unexpected(self.path, number, problem, expected))
+            return Row(number, tuple(cells)) if cells[word] else None
+        row = Row(number, tuple(parts))
+        message = width_error(self.path, row, width, self.columns, self.separator)
+        self.problems.report(message)
+        # Without the column of the word, or if it may be the blank one, the word is unknown.
+        if not -len(parts) <= word < len(parts) or is_indented:
+            raise ValueError(message)
+        values = [""] * width
+        values[word] = parts[word]
+        return Row(number, tuple(values))

@@ -10,8 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from ..errors import Errors
-from .columns import WHITE_SPACE, read_columns
+from .columns import read_columns, width_error
 from .layouts import DOCUMENT_BOUNDARY, Layout, unsuitable
 from .lines import rereading
 from .problems import Problems
@@ -82,16 +81,7 @@ def read_conll2002(
     first = next((row for row in rows if row.columns[0] != DOCUMENT_BOUNDARY), None)
     width = len(first.columns) if first else 2
     if first and width not in (2, 3):
-        raise ValueError(
-            Errors.P112.format(
-                path=path,
-                line=first.line,
-                found=width,
-                expected="2 or 3",
-                columns="word, POS, NER",
-                separator=WHITE_SPACE,
-            )
-        )
+        raise ValueError(width_error(path, first, "2 or 3", ("word", "POS", "NER"), None))
     pos_column = 1 if width == 3 else None
     yield from read_iob(path, pos_column=pos_column, scheme=scheme, problems=problems)
 
