@@ -142,6 +142,16 @@ def columns_error(path: str | Path, row: Row, expected: str) -> str:
     return unexpected(path, row.line, f"found {len(row.columns)} columns", expected)
 
 
+def transpose(path: str | Path, rows: Sequence[Row], least: int) -> list[tuple[str, ...]]:
+    """Get the columns of a sentence, all of whose lines must have as many: `least` or more."""
+    width = max(len(rows[0].columns), least)
+    for row in rows:
+        if len(row.columns) != width:
+            expected = f"{width}, as in the first line of the sentence"
+            raise ValueError(columns_error(path, row, expected))
+    return list(zip(*(row.columns for row in rows), strict=True))
+
+
 def _split_lines(path: Path) -> Iterator[tuple[int, str, list[str]]]:
     """The number of each line, the line, and its columns, split at ASCII whitespace only."""
     for first, lines in read_blocks(path):

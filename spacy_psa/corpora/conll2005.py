@@ -18,7 +18,7 @@ from ..annotation.propositions import Frame
 from ..annotation.schemes import Span
 from ..errors import Errors
 from .brackets import are_marks, read_brackets, read_propositions
-from .columns import Row, columns_error, read_columns
+from .columns import Row, columns_error, read_columns, transpose
 from .problems import Problems, check_overlaps, unexpected
 from .sections import note_unread
 from .sentence import Sentence
@@ -195,12 +195,7 @@ def _read_frames(
     path: Path, rows: Sequence[Row], target_column: int, problems: Problems
 ) -> list[Frame]:
     """The frames of a sentence: the nth column after the targets belongs to the nth target."""
-    width = max(len(rows[0].columns), target_column + 1)
-    for row in rows:
-        if len(row.columns) != width:
-            expected = f"{width}, as in the first line of the sentence"
-            raise ValueError(columns_error(path, row, expected))
-    columns = list(zip(*(row.columns for row in rows), strict=True))
+    columns = transpose(path, rows, target_column + 1)
     lemmas, marks = columns[target_column], columns[target_column + 1 :]
     targets = [i for i, lemma in enumerate(lemmas) if lemma != NO_TARGET]
     propositions = read_propositions(rows, marks, targets, path, problems)

@@ -15,7 +15,7 @@ from pathlib import Path
 from ..annotation.propositions import Frame
 from ..errors import Errors
 from .brackets import read_brackets, read_propositions, unescape_ontonotes
-from .columns import Row, columns_error, read_columns
+from .columns import Row, columns_error, read_columns, transpose
 from .problems import Problems, check_overlaps, unexpected
 from .sentence import Sentence
 
@@ -100,13 +100,7 @@ def _read_sentence(
     unescape: bool,
     problems: Problems,
 ) -> Sentence:
-    width = max(len(rows[0].columns), _N_FIXED)
-    cells = [row.columns for row in rows]
-    if set(map(len, cells)) != {width}:
-        wrong = next(row for row in rows if len(row.columns) != width)
-        expected = f"{width}, as in the first line of the sentence"
-        raise ValueError(columns_error(path, wrong, expected))
-    columns = list(zip(*cells, strict=True))
+    columns = transpose(path, rows, _N_FIXED)
     words = list(columns[_WORD])
     if PLACEHOLDER in words:
         line = rows[words.index(PLACEHOLDER)].line
