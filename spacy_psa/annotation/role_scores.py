@@ -19,12 +19,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ..errors import Errors
-from ..percentages import percentages
+from ..percentages import PRF
 from .propositions import Frame, join_continuations
 from .schemes import Span
 
@@ -44,7 +44,7 @@ class Argument(NamedTuple):
 
 
 @dataclass
-class RoleCounts:
+class RoleCounts(PRF):
     """Counts of correct, excess and missed arguments.
 
     correct (int): Arguments in both the gold standard and the predictions (true positives).
@@ -62,32 +62,12 @@ class RoleCounts:
         )
 
     @property
-    def precision(self) -> float:
-        """RETURNS (float): Correct among predicted arguments, 0 to 1; 0 if there are none."""
-        predicted = self.correct + self.excess
-        return self.correct / predicted if predicted else 0.0
+    def predicted(self) -> int:
+        return self.correct + self.excess
 
     @property
-    def recall(self) -> float:
-        """RETURNS (float): Correct among gold arguments, 0 to 1; 0 if there are none."""
-        gold = self.correct + self.missed
-        return self.correct / gold if gold else 0.0
-
-    @property
-    def f1(self) -> float:
-        """RETURNS (float): The harmonic mean of precision and recall, 0 to 1."""
-        total = 2 * self.correct + self.excess + self.missed
-        return 2 * self.correct / total if total else 0.0
-
-    @property
-    def percentages(self) -> tuple[float, float, float]:
-        """RETURNS (Tuple[float, float, float]): Precision, recall and F1 as the script computes
-        them, in percent."""
-        return percentages(self.correct, self.correct + self.excess, self.correct + self.missed)
-
-    def to_dict(self) -> dict[str, float]:
-        """RETURNS (Dict[str, float]): Counts and scores, JSON-serializable."""
-        return {**asdict(self), "precision": self.precision, "recall": self.recall, "f1": self.f1}
+    def gold(self) -> int:
+        return self.correct + self.missed
 
 
 @dataclass

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
-    from ..annotation.role_scores import RoleCounts
-    from ..evaluation.conlleval import Counts
+    from ..percentages import PRF
     from ..reproduction.results import Result
 
     TagPair = tuple[Doc, list[str], list[str]]
@@ -147,7 +146,7 @@ def _tag_scores(pairs: Sequence[TagPair]) -> Scores:
     return _scores(result.chunks, result.accuracy)
 
 
-def _scores(total: Counts | RoleCounts, accuracy: float) -> Scores:
+def _scores(total: PRF, accuracy: float) -> Scores:
     return {
         "precision": total.precision,
         "recall": total.recall,

@@ -8,16 +8,16 @@ knows B, I and E; S is read as in its usual extension to BIOES.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..annotation.schemes import read_spans, split_tag
 from ..errors import Errors
-from ..percentages import percentage, percentages
+from ..percentages import PRF, percentage
 
 
 @dataclass
-class Counts:
+class Counts(PRF):
     """The numbers of gold, predicted and correct chunks.
 
     gold (int): Chunks in the gold standard.
@@ -28,31 +28,6 @@ class Counts:
     gold: int = 0
     predicted: int = 0
     correct: int = 0
-
-    @property
-    def precision(self) -> float:
-        """Correct among predicted, 0 to 1; 0 if there are none."""
-        return self.correct / self.predicted if self.predicted else 0.0
-
-    @property
-    def recall(self) -> float:
-        """Correct among gold, 0 to 1; 0 if there are none."""
-        return self.correct / self.gold if self.gold else 0.0
-
-    @property
-    def f1(self) -> float:
-        """The harmonic mean of precision and recall, 0 to 1."""
-        total = self.gold + self.predicted
-        return 2 * self.correct / total if total else 0.0
-
-    @property
-    def percentages(self) -> tuple[float, float, float]:
-        """Precision, recall and F1 as the script computes them, in percent."""
-        return percentages(self.correct, self.predicted, self.gold)
-
-    def to_dict(self) -> dict[str, float]:
-        """Counts and scores, for JSON."""
-        return {**asdict(self), "precision": self.precision, "recall": self.recall, "f1": self.f1}
 
 
 @dataclass
