@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -143,14 +143,10 @@ def compare_files(
     spans_key: str | None = None,
     given: bool = False,
     score: str | None = None,
-    tests: Sequence[str] = ("bootstrap", "randomization"),
-    n_trials: int = 10_000,
-    confidence: float = 0.95,
-    seed: int = 0,
-    limit: int = 10,
     gpu_id: int = -1,
+    **settings: Any,
 ) -> list[Comparison]:
-    """Compare two pipelines, or predictions."""
+    """Compare two pipelines, or predictions, with settings of `evaluation.comparison.compare`."""
     from ..evaluation.comparison import compare
     from ..evaluation.sentences import pair_sentences
 
@@ -163,25 +159,13 @@ def compare_files(
         layer.check_score(score or layer.main_score)
     gold = read_gold([data], layers)
     predictions = [system.predict(gold, str(data), layers) for system in systems]
+    names = short_names(first, second)
     comparisons = []
     for layer, *predicted in zip(layers, *predictions, strict=True):
         for docs, system in zip(predicted, systems, strict=True):
             system.check_predicted(docs, layer)
         pairs = [pair_sentences(gold, docs, layer) for docs in predicted]
-        comparisons.append(
-            compare(
-                pairs[0],
-                pairs[1],
-                layer,
-                short_names(first, second),
-                score=score,
-                tests=tests,
-                n_trials=n_trials,
-                confidence=confidence,
-                seed=seed,
-                limit=limit,
-            )
-        )
+        comparisons.append(compare(pairs[0], pairs[1], layer, names, score=score, **settings))
     return comparisons
 
 
