@@ -13,6 +13,7 @@ from ..errors import Errors
 from ..terminal import msg
 from ._docbins import read_docs
 from ._predictions import words_alone
+from ._tasks import read_texts
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -88,7 +89,6 @@ def gather_texts(sources: Sources, settings: Settings) -> list[Text]:
 
 def _unlabeled_texts(sources: Sources) -> Iterator[Text]:
     from ..distillation.filling import Text, predicates_of, words_of
-    from ._tasks import read_texts
 
     nlp = sources.tokenizer
     for path in sources.texts:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..corpora.conll2005 import find_pairs
 from ..corpora.detection import Detection, detect
 from ..corpora.formats import FORMATS, Format, get_format
 from ..corpora.ontonotes import ANNOTATIONS
@@ -98,8 +99,6 @@ def note_unread_inputs(
     """
     read = {path for conversion in conversions for path in conversion.inputs}
     if form.name == "conll2005":
-        from ..corpora.conll2005 import find_pairs
-
         read |= {path for file_ in read for pair in find_pairs(file_) for path in pair if path}
     for folder in inputs:
         if folder.is_dir() and folder not in read:
@@ -151,8 +150,6 @@ def _sentences_of(path: Path, form: Format) -> object:
     if path.is_dir() or not form.owns(path):
         return path
     if form.name == "conll2005":
-        from ..corpora.conll2005 import find_pairs
-
         return tuple(find_pairs(path))
     return path.with_name(_stem(path, form))
 
@@ -162,7 +159,6 @@ def _n_parts(path: Path, form: Format) -> int:
     # The other formats select a part with an option
     if not path.is_dir() or not form.takes_folder or "split" in form.options:
         return 1
-    from ..corpora.conll2005 import find_pairs
 
     # Sections such as train.02 and train.03 belong to one part
     return len({SECTION.sub("", _stem(pair.words, form)) for pair in find_pairs(path)})

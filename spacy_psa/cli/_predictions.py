@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..disk import check_files, walk
 from ..errors import Errors
+from ..terminal import ProgressBar
 from ._config_errors import config_errors
 from ._docbins import read_docs
 from ._names import current_target
@@ -191,8 +192,6 @@ class System:
         check_annotated(docs, layer, name, lower_threshold(pipes))
 
     def _run(self, nlp: Language, gold: Sequence[Doc], giver: Layer | None) -> list[Doc]:
-        from ..terminal import ProgressBar
-
         blank = words_alone(gold, nlp.vocab)
         if giver is not None:
             blank = _with_given(blank, gold, giver)

@@ -12,6 +12,8 @@ from ._names import ROLES
 from ._outputs import save_text
 from ._predictions import load_pipeline, use_gpu
 from ._reproduction_runs import MORE_PARTS, PARTS, Plan, ReproductionRun
+from .conlleval import read_tags
+from .srl_eval import score_paths
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -88,8 +90,6 @@ def score_tags(
     plan: Plan, run: ReproductionRun, pipeline: Path, parts: Sequence[str]
 ) -> dict[str, Any]:
     """Score spans, entities or tags as the CoNLL script does."""
-    from .conlleval import read_tags
-
     own = run.settings["components"][run.component]
     spans_key = own["spans_key"] if plan.target == "spans" else None
     found: dict[str, Any] = {}
@@ -122,7 +122,6 @@ def score_roles(
 ) -> dict[str, Any]:
     """Score semantic roles of given predicates as the CoNLL-2005 evaluator does."""
     from ..annotation.role_scores import SRLResult
-    from .srl_eval import score_paths
 
     results = {
         part: score_paths(plan.data / f"{part}.spacy", pipeline, given=True) for part in parts

@@ -14,6 +14,7 @@ import typer
 
 from ..errors import Errors
 from ._docbins import read_docs
+from ._predictions import words_alone
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -67,8 +68,6 @@ def _read_json(path: Path, nlp: Language) -> Iterator[tuple[Doc, Record]]:
 
 
 def _read_docbin(path: Path, nlp: Language) -> Iterator[tuple[Doc, Record]]:
-    from ._predictions import words_alone
-
     for doc in words_alone(read_docs(path, nlp.vocab), nlp.vocab):
         yield doc, {}
 

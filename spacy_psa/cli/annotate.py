@@ -13,11 +13,11 @@ import typer
 
 from ..errors import Errors, check_choice
 from ..printable import replace_undecoded, shortened
-from ..terminal import msg, show, text_table
+from ..terminal import ProgressBar, msg, show, text_table
 from ._options import CodeOption, ComponentOption, GpuOption, ModelArgument
 from ._outputs import check_files, save_text
-from ._predictions import load_pipeline, use_gpu
-from ._tasks import FORMATS, ScoredSpan, Suggestion
+from ._predictions import get_tagger, load_pipeline, load_tagger, use_gpu
+from ._tasks import FORMATS, ScoredSpan, Suggestion, read_texts
 from ._util import PREDICT, is_stdout, messages, psa_cli, user_errors, write_stdout
 
 if TYPE_CHECKING:
@@ -76,8 +76,6 @@ def annotate_cli(
 
     Of texts that are annotated already, the output has the suggestions in place of the annotation.
     """
-    from ._predictions import load_tagger
-
     to_stdout = output is None or is_stdout(output)
     with user_errors(to_stdout=to_stdout):
         check_choice("format", form, FORMATS)
@@ -114,9 +112,6 @@ def annotate(
     """Suggest labels for texts: everything in the best labeling, whether or not it is above the
     component's threshold.
     """
-    from ..terminal import ProgressBar
-    from ._tasks import read_texts
-
     pairs = islice(read_texts(texts, nlp), None if sort else limit)
     progress = ProgressBar(
         _suggest(nlp, name, pairs, k), desc=name, unit=" texts", disable=None, leave=False
@@ -135,8 +130,6 @@ def _suggest(
     nlp: Language, name: str, pairs: Iterable[tuple[Doc, Record]], k: int
 ) -> Iterator[Suggestion]:
     from spacy.util import minibatch
-
-    from ._predictions import get_tagger
 
     tagger = get_tagger(nlp, name)
     later = nlp.pipe_names[nlp.pipe_names.index(name) :]

@@ -12,7 +12,7 @@ import typer
 
 from ..atomic_files import atomic_folder
 from ..errors import Errors
-from ..terminal import msg, show
+from ..terminal import ProgressBar, msg, show
 from ._options import CodeOption, ComponentOption, ForceOption, GpuOption, ModelArgument
 from ._outputs import DRAWINGS, check_outputs, check_pipeline_folder, save_drawing
 from ._predictions import get_tagger, join_names, load_tagger, read_data, use_gpu, words_alone
@@ -115,7 +115,6 @@ def calibrate(
     from ..calibration.fitting import Calibration, fit
     from ..calibration.held_out import confidences
     from ..evaluation.layers import make_layer
-    from ..terminal import ProgressBar
 
     component = get_tagger(nlp, name)
     layer = make_layer(component.cfg["target"], component.cfg["spans_key"])
@@ -149,7 +148,6 @@ def predict(nlp: Language, name: str, gold: Sequence[Doc]) -> list[HeldOut]:
     from spacy.util import minibatch
 
     from ..calibration.held_out import hold_out
-    from ..terminal import ProgressBar
 
     component = get_tagger(nlp, name)
     later = nlp.pipe_names[nlp.pipe_names.index(name) :]

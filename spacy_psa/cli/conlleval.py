@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..annotation.schemes import OUTSIDE
+from ..annotation.schemes import OUTSIDE, SCHEMES, read_spans
 from ..errors import Errors, check_choice
-from ..terminal import show
+from ..terminal import ProgressBar, show
 from ._docbins import read_docs
 from ._names import current_target
 from ._options import CodeOption, ComponentOption, GpuOption, ScoresOption
@@ -178,8 +178,6 @@ def _known_tags(gold: list[str], predicted: list[str]) -> tuple[list[str], list[
     The other tokens cannot be scored, nor can predicted spans that touch one. Spans are read before
     these tokens are removed, which would split some spans and join others.
     """
-    from ..annotation.schemes import SCHEMES, read_spans
-
     known = [bool(tag) for tag in gold]
     if all(known):
         return gold, predicted
@@ -235,8 +233,6 @@ def _read(
 ) -> "tuple[list[Doc], list[Doc]]":
     from spacy.vocab import Vocab
 
-    from ..terminal import ProgressBar
-
     if nlp is None:
         vocab = Vocab()
         return read_docs(gold_path, vocab), read_docs(predicted_path, vocab)
@@ -249,7 +245,6 @@ def _read(
 
 
 def _span_tags(doc: "Doc", spans_key: str) -> list[str] | None:
-    from ..annotation.schemes import SCHEMES
 
     # A Doc without tokens needs no group, as it has any other annotation for spaCy
     if len(doc) and spans_key not in doc.spans:
@@ -261,8 +256,6 @@ def _span_tags(doc: "Doc", spans_key: str) -> list[str] | None:
 
 
 def _ent_tags(doc: "Doc", spans_key: str) -> list[str] | None:
-    from ..annotation.schemes import SCHEMES
-
     if not doc.has_annotation("ENT_IOB"):
         return None
     # Not from token attributes: B without a type means that no entity is allowed there

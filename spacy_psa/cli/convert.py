@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..corpora.lines import keep_pipes
-from ..terminal import msg, show, text_table
+from ..terminal import ProgressBar, msg, show, text_table
 from ._docbins import check_docbin_name
 from ._names import current_target
 from ._options import ChunksKeyOption
@@ -247,8 +247,6 @@ def _read(
     inputs: Sequence[Path], form: "Format", problems: "Problems", options: dict[str, Any]
 ) -> "Iterator[Sentence]":
     """The sentences of the files. If there are several, each starts a document."""
-    from ..terminal import ProgressBar
-
     with ProgressBar(unit=" sentences", disable=None) as progress:
         for path in inputs:
             is_first = len(inputs) > 1

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..printable import one_line
 from ..terminal import msg
 from ._options import CodeOption, ComponentOption, DrawingOption
 from ._outputs import DRAWINGS, check_outputs, save_image, save_text, title_names
+from ._predictions import load_component
 from ._util import LOOK, psa_cli, user_errors
 
 if TYPE_CHECKING:
@@ -123,8 +125,6 @@ def draw_labels(
     check_outputs([output_path], DRAWINGS, charts=DRAWINGS)
     from ..analysis.label_map import label_vectors, map_labels
     from ..analysis.label_map_figure import draw_maps, map_page
-    from ..printable import one_line
-    from ._predictions import load_component
 
     vectors = []
     for name, model in zip(title_names(models), models, strict=True):

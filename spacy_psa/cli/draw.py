@@ -8,12 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import Errors
-from ..printable import replace_undecoded
+from ..printable import one_line, replace_undecoded
 from ..terminal import msg
 from ._config_errors import config_errors
 from ._options import CodeOption, ComponentOption, DrawingOption, GpuOption, ModelArgument
 from ._outputs import DRAWINGS, check_outputs, save_drawing, save_image, save_text, title_names
-from ._predictions import check_no_training, choose_component, use_gpu
+from ._predictions import (
+    check_no_training,
+    choose_component,
+    get_tagger,
+    load_component,
+    load_tagger,
+    use_gpu,
+)
 from ._util import LOOK, check_writable, psa_cli, user_errors
 
 if TYPE_CHECKING:
@@ -108,8 +115,6 @@ def lattice_cli(
 def lattice(model: str, text: str, output_path: Path, *, component: str | None = None) -> str:
     """Draw the lattice of a sentence."""
     from ..analysis.lattice import draw_lattice, make_lattice, summary, table
-    from ..printable import one_line
-    from ._predictions import get_tagger, load_tagger
 
     check_outputs([output_path], DRAWINGS, charts=(".png",))
     nlp, name = load_tagger(model, component)
@@ -198,8 +203,6 @@ def attend(
 
     from ..analysis.attention import look_inside
     from ..analysis.attention_page import attention_images, attention_page
-    from ..printable import one_line
-    from ._predictions import load_component
 
     nlp, pipe = load_component(model, component)
     text = replace_undecoded(text)

@@ -14,7 +14,7 @@ import typer
 from ..disk import sha256_of
 from ..errors import Errors, check_choice
 from ..output_errors import output_errors
-from ..terminal import msg
+from ..terminal import ProgressBar, msg
 from ._util import (
     atomic_path,
     is_stdout,
@@ -90,8 +90,6 @@ def download(url: str, path: Path) -> None:
     from http.client import HTTPException, HTTPResponse
     from urllib.error import URLError
     from urllib.request import urlopen
-
-    from ..terminal import ProgressBar
 
     try:
         with (

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import Errors
-from ..reproduction.papers import METRICS
+from ..reproduction.papers import METRICS, read_papers
 from ..terminal import msg, show
 from ._names import choose_targets
 from ._options import CodeOption, GpuOption, LangOption
@@ -31,6 +32,7 @@ from ._reproduction_runs import (
 from ._reproduction_scores import score_run, write_environment
 from ._training_files import check_vectors_folder, reads_texts
 from ._util import UNSET, atomic_path, check_writable, paper_command, resumable, user_errors
+from .train import train
 
 if TYPE_CHECKING:
     from ..figures.tables import Table
@@ -171,7 +173,6 @@ def reproduce(
     code_path: Path | None = None,
 ) -> list[Result]:
     """Train and score systems with several seeds."""
-    from dataclasses import replace
 
     from ..reproduction.results import add_or_replace, read_results, to_json
 
@@ -207,7 +208,6 @@ def train_run(run: ReproductionRun, gpu_id: int, code_path: Path | None = None) 
     """Train a system, or resume its training."""
     from ..training.checkpoint import read_checkpoint
     from ..training.run import CHECKPOINT
-    from .train import train
 
     path = run.folder / "config.cfg"
     with atomic_path(path) as temporary:
@@ -274,7 +274,6 @@ def results_cli(
 def make_pages(paths: Sequence[Path], output_path: Path) -> dict[Path, str]:
     """Format the page of results and those below it, in a folder of its name."""
     from ..reproduction.paper_tables import to_pages
-    from ..reproduction.papers import read_papers
     from ..reproduction.results import read_results
 
     results = [result for path in paths for result in read_results(path)]

@@ -8,7 +8,7 @@ import typer
 
 from ..corpora.lines import keep_pipes
 from ..errors import Errors
-from ..terminal import msg, show
+from ..terminal import ProgressBar, msg, show
 from ._docbins import is_docbin, read_docs
 from ._options import CodeOption, ComponentOption, GpuOption, ScoresOption
 from ._outputs import check_files, json_text, save_output
@@ -190,7 +190,6 @@ def _predict(
     from ..annotation.propositions import get_frames, set_frames
     from ..corpora.docs import make_docs
     from ..evaluation.layers import RolesLayer
-    from ..terminal import ProgressBar
 
     nlp = load_pipeline(pipeline_path)
     chosen = choose_role_labeler(nlp, pipeline_path, component)
