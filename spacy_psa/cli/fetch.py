@@ -134,9 +134,15 @@ def _unpack(archive: Path, path: Path, sha256: str, source: str | None = None) -
     with atomic_path(path) as temporary:
         with temporary.open("wb") as text:
             copy_text(archive, text, source)
-        found = sha256_of(temporary)
-        if found != sha256.lower():
-            raise ValueError(Errors.P130.format(source=source, found=found, expected=sha256))
+        _verify(temporary, sha256, source)
+
+
+def _verify(path: Path, expected: str | None, source: object) -> str:
+    """Check the SHA-256 of a file, if it is known, and return it."""
+    found = sha256_of(path)
+    if expected is not None and found != expected.lower():
+        raise ValueError(Errors.P130.format(source=source, found=found, expected=expected))
+    return found
 
 
 URL = "https://raw.githubusercontent.com/UniversalDependencies"
@@ -214,13 +220,10 @@ def fetch_treebank(
     address = f"{url}/{treebank.repository}/{RELEASE}"
     results = []
     for split in SPLITS:
-        path = folder / f"{split}.conllu"
+        path, expected = folder / f"{split}.conllu", treebank.sha256.get(split)
         if not path.is_file():
-            _get(address, treebank.files(split), path, local, treebank.sha256.get(split))
-        found, expected = sha256_of(path), treebank.sha256.get(split)
-        if expected not in (None, found):
-            raise ValueError(Errors.P130.format(source=path, found=found, expected=expected))
-        results.append((path, found, expected is not None))
+            _get(address, treebank.files(split), path, local, expected)
+        results.append((path, _verify(path, expected, path), expected is not None))
     has_stats = not local or _has(Path(local), "stats.xml")
     if has_stats and not (folder / "stats.xml").is_file():
         _get(address, ["stats.xml"], folder / "stats.xml", local, None)
@@ -238,12 +241,7 @@ def _get(address: str, names: list[str], path: Path, local: str, expected: str |
                 else:
                     download(f"{address}/{name}", part)
                 copy_text(part, whole, str(part))
-        found = sha256_of(temporary)
-        if expected not in (None, found):
-            source = local or address
-            raise ValueError(
-                Errors.P130.format(source=f"{source}/{names[0]}", found=found, expected=expected)
-            )
+        _verify(temporary, expected, f"{local or address}/{names[0]}")
 
 
 def _joined(names: list[str], local: str) -> list[str]:
