@@ -59,15 +59,19 @@ def _section(settings: Mapping[str, Any], name: Any) -> Any:
     return found
 
 
-def readers(section: Any, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The readers in a section that have a path, set or not, including nested ones. Each comes with
-    the name of its section.
-    """
+def blocks(section: Any, name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """A section and all those in it, each with its name."""
     if isinstance(section, Mapping):
-        if "@readers" in section and isinstance(section.get("path", False), str | None):
-            yield name, dict(section)
+        yield name, section
         for key, value in section.items():
-            yield from readers(value, f"{name}.{key}")
+            yield from blocks(value, f"{name}.{key}")
+
+
+def readers(section: Any, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The readers in a section that have a path, set or not, with the names of their sections."""
+    for place, block in blocks(section, name):
+        if "@readers" in block and isinstance(block.get("path", False), str | None):
+            yield place, dict(block)
 
 
 def reads_texts(settings: Mapping[str, Any]) -> bool:
@@ -121,14 +125,11 @@ def check_complete(path: Path) -> None:
 
 
 def _transformers(section: Any, name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The pretrained transformers in a section, including nested ones, with the names of their
-    sections."""
-    if isinstance(section, Mapping):
-        of_transformer = str(section.get("@architectures")).startswith(TRANSFORMERS)
-        if of_transformer and isinstance(section.get("name"), str):
-            yield name, section
-        for key, value in section.items():
-            yield from _transformers(value, f"{name}.{key}")
+    """The pretrained transformers in a section, with the names of their sections."""
+    for place, block in blocks(section, name):
+        of_transformer = str(block.get("@architectures")).startswith(TRANSFORMERS)
+        if of_transformer and isinstance(block.get("name"), str):
+            yield place, block
 
 
 def check_precision(settings: Mapping[str, Any], use_gpu: int) -> None:

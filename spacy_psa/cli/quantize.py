@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -30,6 +30,7 @@ from ._predictions import (
     read_gold,
     use_gpu,
 )
+from ._training_files import blocks
 from ._util import TRAIN, psa_cli, user_errors
 
 if TYPE_CHECKING:
@@ -224,16 +225,13 @@ def _standalone(path: Path, name: str) -> Language:
 def _listeners(section: Any, path: str, upstream: str) -> Iterator[str]:
     """Where in the config of a model its listeners to a component are, whose place is taken by a
     copy of it."""
-    if not isinstance(section, Mapping):
-        return
-    architecture = str(section.get("@architectures"))
-    of_it = section.get("upstream", "*") in ("*", upstream)
-    if "Listener" in architecture and of_it:
-        yield path
-    elif architecture == LAST_LAYERS and of_it and section.get("transformer") is None:
-        yield f"{path}.transformer"
-    for key, value in section.items():
-        yield from _listeners(value, f"{path}.{key}", upstream)
+    for place, block in blocks(section, path):
+        architecture = str(block.get("@architectures"))
+        of_it = block.get("upstream", "*") in ("*", upstream)
+        if "Listener" in architecture and of_it:
+            yield place
+        elif architecture == LAST_LAYERS and of_it and block.get("transformer") is None:
+            yield f"{place}.transformer"
 
 
 def _difference(first: Language, other: Language, name: str) -> str | None:
