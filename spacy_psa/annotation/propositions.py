@@ -1,7 +1,7 @@
 """Predicates and their arguments on a Doc, stored in spaCy's span groups."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from spacy.tokens import Doc, Span, SpanGroup
@@ -93,6 +93,19 @@ def stored_frames(doc: Doc) -> list[SpanGroup]:
             raise ValueError(Errors.P460.format(key=key, text=doc.text[:60]))
         groups.append(group)
     return groups
+
+
+def move_spans(spans: Iterable[LabeledSpan], offset: int) -> list[LabeledSpan]:
+    """Add an offset to the tokens of spans."""
+    return [(start + offset, end + offset, label) for start, end, label in spans]
+
+
+def move_frame(frame: Frame, offset: int) -> Frame:
+    """Add an offset to the tokens of a frame."""
+    if offset == 0:
+        return frame
+    arguments = move_spans(frame.arguments, offset)
+    return Frame(frame.predicate + offset, frame.lemma, frame.sense, arguments)
 
 
 def join_continuations(labels: Sequence[str]) -> list[tuple[str, list[int]]]:

@@ -19,7 +19,7 @@ from spacy.tokens import Span as SpacySpan
 from spacy.vocab import Vocab
 from srsly.msgpack import Packer, msgpack_decoders, unpackb
 
-from ..annotation.propositions import Frame, frame_groups
+from ..annotation.propositions import frame_groups, move_frame, move_spans
 from ..annotation.schemes import Span
 from ..annotation.targets import DOCUMENT_KEY, SPEAKERS_KEY
 from .sentence import Sentence
@@ -87,7 +87,7 @@ def span_groups(sentences: Sequence[Sentence], chunks_key: str) -> Iterator[Grou
     if all(sentence.frames is not None for sentence in sentences):
         yield from frame_groups(
             [
-                _moved(frame, offset)
+                move_frame(frame, offset)
                 for offset, sentence in _with_offsets(sentences)
                 for frame in sentence.frames or ()
             ]
@@ -147,17 +147,10 @@ def _spans(sentences: Sequence[Sentence], layer: str) -> list[Span] | None:
     if any(getattr(sentence, layer) is None for sentence in sentences):
         return None
     return [
-        (offset + start, offset + end, label)
+        span
         for offset, sentence in _with_offsets(sentences)
-        for start, end, label in getattr(sentence, layer)
+        for span in move_spans(getattr(sentence, layer), offset)
     ]
-
-
-def _moved(frame: Frame, offset: int) -> Frame:
-    if offset == 0:
-        return frame
-    arguments = [(start + offset, end + offset, label) for start, end, label in frame.arguments]
-    return Frame(frame.predicate + offset, frame.lemma, frame.sense, arguments)
 
 
 _NO_FEATURES = IDS[Morphology.EMPTY_MORPH]

@@ -9,7 +9,7 @@ from spacy.tokens import Doc, SpanGroup
 from spacy.tokens import Span as SpacySpan
 from spacy.vocab import Vocab
 
-from ..annotation.propositions import Frame, get_frames, has_frames
+from ..annotation.propositions import Frame, get_frames, has_frames, move_frame, move_spans
 from ..annotation.schemes import Span
 from ..annotation.targets import DOCUMENT_KEY, SPEAKERS_KEY
 from ..errors import Errors
@@ -128,14 +128,9 @@ def make_sentences(docs: Iterable[Doc], *, chunks_key: str = CHUNKS_KEY) -> Iter
                 spaces=None
                 if doc.has_unknown_spaces
                 else [bool(token.whitespace_) for token in sent],
-                ents=None if ents is None else _shifted(ents[i], offset),
-                chunks=None if chunks is None else _shifted(chunks[i], offset),
-                frames=None
-                if frames is None
-                else [
-                    Frame(f.predicate - offset, f.lemma, f.sense, _shifted(f.arguments, offset))
-                    for f in frames[i]
-                ],
+                ents=None if ents is None else move_spans(ents[i], -offset),
+                chunks=None if chunks is None else move_spans(chunks[i], -offset),
+                frames=None if frames is None else [move_frame(f, -offset) for f in frames[i]],
                 speakers=speakers.get(offset),
                 document=document,
                 starts_document=starts_document,
@@ -147,10 +142,6 @@ def make_sentences(docs: Iterable[Doc], *, chunks_key: str = CHUNKS_KEY) -> Iter
 
 def _annotated(values: list[str]) -> list[str] | None:
     return values if any(values) else None
-
-
-def _shifted(spans: Iterable[Span], offset: int) -> list[Span]:
-    return [(start - offset, end - offset, label) for start, end, label in spans]
 
 
 def _by_sentence(spans: Iterable[SpacySpan], starts: Sequence[int]) -> list[list[Span]]:
