@@ -13,7 +13,6 @@ from ..annotation.propositions import Frame, get_frames, has_frames, move_frame,
 from ..annotation.schemes import Span
 from ..annotation.targets import DOCUMENT_KEY, SPEAKERS_KEY
 from ..errors import Errors
-from ..printable import shortened
 from .docbins import (
     CHUNKS_KEY,
     Encoder,
@@ -21,7 +20,7 @@ from .docbins import (
     token_attributes,
     white_space,
 )
-from .sentence import Sentence
+from .sentence import Sentence, unwritable
 
 MAX_DOC_TOKENS = 2_000_000
 
@@ -158,9 +157,4 @@ def _check_ends(sentence: Sentence) -> None:
     for start, end, label in (*(sentence.ents or ()), *(sentence.chunks or ()), *arguments):
         if start < 0 or end > n_words:
             problem = f"the span {label} ({start}-{end}) crosses a sentence boundary"
-            text = shortened(" ".join(sentence.words), 60)
-            raise ValueError(
-                Errors.P165.format(
-                    index=sentence.line, text=text, form="sentences", problem=problem
-                )
-            )
+            raise unwritable(sentence, "sentences", problem)

@@ -8,15 +8,15 @@ for spans in brackets; `-` for everything else.
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 from ..annotation.propositions import Frame
 from ..annotation.schemes import Span, get_scheme
-from ..errors import Errors, check_choice
-from ..printable import shortened
+from ..errors import check_choice
 from .brackets import write_brackets
 from .conll2012 import NOT_GIVEN, PART_SEPARATOR, UNKNOWN
-from .sentence import Sentence
+from .sentence import Sentence, unwritable
 
 DOCUMENT_BOUNDARY = "-DOCSTART-"
 # Separators of columns and lines, which a column cannot contain, nor NUL.
@@ -58,8 +58,7 @@ def write_conll2000(sentences: Iterable[Sentence], scheme: str = "BIO") -> Itera
 def write_conll2003(sentences: Iterable[Sentence], scheme: str = "BIO") -> Iterator[tuple[str]]:
     """Write word, part of speech, chunk and entity, and document boundaries."""
     for sentence in sentences:
-        _check_boundary(sentence, "conll2003")
-        boundary = f"{DOCUMENT_BOUNDARY} -X- O O\n\n" if sentence.starts_document else ""
+        boundary = _boundary(sentence, "conll2003")
         columns = [
             sentence.words,
             _filled(sentence.tags, len(sentence.words), NOT_GIVEN),
@@ -72,8 +71,7 @@ def write_conll2003(sentences: Iterable[Sentence], scheme: str = "BIO") -> Itera
 def write_iob(sentences: Iterable[Sentence], scheme: str = "BIO") -> Iterator[tuple[str]]:
     """Write word and tag, separated by a tab, and document boundaries."""
     for sentence in sentences:
-        _check_boundary(sentence, "iob")
-        boundary = f"{DOCUMENT_BOUNDARY} -X- O O\n\n" if sentence.starts_document else ""
+        boundary = _boundary(sentence, "iob")
         spans = sentence.chunks if sentence.ents is None else sentence.ents
         columns = [sentence.words, _encoded(spans, sentence, "iob", scheme)]
         yield (boundary + _block(sentence, columns, "iob", "\t"),)
@@ -91,7 +89,7 @@ def write_conllu(sentences: Iterable[Sentence], scheme: str = "BIO") -> Iterator
             if "|" in "".join(tags):
                 label = next(label for _, _, label in sentence.ents if "|" in label)
                 problem = f"the label '{label}' has the sign |, which separates values in MISC"
-                raise _failing(sentence, "conllu")(problem)
+                raise unwritable(sentence, "conllu", problem)
             misc = [[f"name={tag}", *rest] for tag, rest in zip(tags, misc, strict=True)]
         columns = [
             [str(i) for i in range(1, n_words + 1)],
@@ -151,7 +149,7 @@ def _columns_2012(sentence: Sentence, name: str, part: str) -> list[Sequence[str
     for frame in frames:
         lemmas[frame.predicate] = frame.lemma or NOT_GIVEN
         framesets[frame.predicate] = frame.sense or NOT_GIVEN
-    ents = write_brackets(sentence.ents or (), n_words, _failing(sentence, "conll2012"))
+    ents = write_brackets(sentence.ents or (), n_words, partial(unwritable, sentence, "conll2012"))
     return [
         [name] * n_words,
         [str(int(part)) if part.isdecimal() else "0"] * n_words,
@@ -173,7 +171,7 @@ def _ordered_frames(sentence: Sentence, form: str) -> list[Frame]:
     """The frames by predicate. One without lemma or sense is written with the mark NOT_GIVEN: with
     UNKNOWN, srl-eval.pl would take the token for none, and its arguments for the next predicate's.
     """
-    fail = _failing(sentence, form)
+    fail = partial(unwritable, sentence, form)
     frames = sorted(sentence.frames or (), key=lambda frame: frame.predicate)
     for left, right in pairwise(frames):
         if left.predicate == right.predicate:
@@ -187,7 +185,7 @@ def _ordered_frames(sentence: Sentence, form: str) -> list[Frame]:
 
 
 def _propositions(sentence: Sentence, frames: Sequence[Frame], form: str) -> list[list[str]]:
-    fail = _failing(sentence, form)
+    fail = partial(unwritable, sentence, form)
     return [write_brackets(frame.arguments, len(sentence.words), fail) for frame in frames]
 
 
@@ -206,7 +204,7 @@ def _block(
         for cell in column:
             if not cell or white.search(cell):
                 problem = f"{cell!r} is empty, or has NUL, or whitespace, which separates columns"
-                raise _failing(sentence, form)(problem)
+                raise unwritable(sentence, form, problem)
     lines = [separator.join(row) + "\n" for row in zip(*columns, strict=True)]
     return "".join(lines) + "\n"
 
@@ -217,7 +215,7 @@ def _encoded(spans: list[Span] | None, sentence: Sentence, form: str, scheme: st
         return encode(spans or (), len(sentence.words))
     except ValueError as err:
         problem = str(err).partition("] ")[2].rstrip(".")
-        raise _failing(sentence, form)(problem) from err
+        raise unwritable(sentence, form, problem) from err
 
 
 def _sorted_features(morph: str) -> str:
@@ -229,19 +227,12 @@ def _filled(values: Sequence[str] | None, length: int, nothing: str) -> Sequence
     return [nothing] * length if values is None else [value or nothing for value in values]
 
 
-def _check_boundary(sentence: Sentence, form: str) -> None:
+def _boundary(sentence: Sentence, form: str) -> str:
+    """The line before a sentence that starts a document, and a blank one."""
     if DOCUMENT_BOUNDARY in sentence.words:
-        raise _failing(sentence, form)(f"the word {DOCUMENT_BOUNDARY} marks document boundaries")
-
-
-def _failing(sentence: Sentence, form: str) -> Callable[[str], ValueError]:
-    def fail(problem: str) -> ValueError:
-        text = shortened(" ".join(sentence.words), 60)
-        return ValueError(
-            Errors.P165.format(index=sentence.line, text=text, form=form, problem=problem)
-        )
-
-    return fail
+        problem = f"the word {DOCUMENT_BOUNDARY} marks document boundaries"
+        raise unwritable(sentence, form, problem)
+    return f"{DOCUMENT_BOUNDARY} -X- O O\n\n" if sentence.starts_document else ""
 
 
 WRITERS: dict[str, Writer] = {

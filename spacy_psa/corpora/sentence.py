@@ -8,6 +8,8 @@ from typing import Any
 
 from ..annotation.propositions import Frame
 from ..annotation.schemes import Span
+from ..errors import Errors
+from ..printable import shortened
 from .problems import Problems
 
 LAYERS = ("tags", "pos", "morphs", "lemmas", "chunks", "ents", "frames", "speakers")
@@ -61,6 +63,14 @@ class Sentence:
             name: None for name in LAYERS if name not in layers and getattr(self, name) is not None
         }
         return replace(self, **dropped) if dropped else self
+
+
+def unwritable(sentence: Sentence, form: str, problem: str) -> ValueError:
+    """Create the error for a sentence that cannot be written in a form."""
+    text = shortened(" ".join(sentence.words), 60)
+    return ValueError(
+        Errors.P165.format(index=sentence.line, text=text, form=form, problem=problem)
+    )
 
 
 # Others, such as a no-break space, separate no columns.
