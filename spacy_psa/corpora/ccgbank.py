@@ -143,18 +143,16 @@ def _parse_derivation(line: str, path: str | Path, number: int) -> list[tuple[st
 
 def _read_files(files: Iterable[Path], column: int, unescape: bool) -> Iterator[Sentence]:
     for file_ in files:
-        starts_document = True
-        for name, line, leaves in read_derivations(file_):
+        for number, (name, line, leaves) in enumerate(read_derivations(file_)):
             words = [leaf[_WORD] for leaf in leaves]
             yield Sentence(
                 words=[unescape_treebank(word) for word in words] if unescape else words,
                 tags=[leaf[column] for leaf in leaves],
                 document=document_of(file_),
-                starts_document=starts_document,
+                starts_document=number == 0,
                 sent_id=name,
                 line=line,
             )
-            starts_document = False
 
 
 # Training reads its corpus once per epoch, but the counts need another pass over 20 sections.

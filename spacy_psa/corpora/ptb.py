@@ -58,36 +58,28 @@ def read_ptb(
         file_suffix = suffix or suffix_of(file_)
         if file_suffix not in READERS:
             raise _invalid_kind(kind, f", since the name of {file_} does not show which")
-        starts_document = True
-        for leaves in READERS[file_suffix](file_):
+        for number, leaves in enumerate(READERS[file_suffix](file_)):
             any_sentence = True
             tags = [leaf.tag for leaf in leaves if leaf.tag is not None]
             yield Sentence(
                 words=[unescape_treebank(leaf.word) if unescape else leaf.word for leaf in leaves],
                 tags=tags if len(tags) == len(leaves) else None,
                 document=document_of(file_),
-                starts_document=starts_document,
+                starts_document=number == 0,
                 line=leaves[0].line,
             )
-            starts_document = False
     if not any_sentence:
         raise ValueError(Errors.P158.format(path=path, expected="trees or tagged sentences"))
 
 
 def read_mrg(path: str | Path) -> Iterator[list[Leaf]]:
     """Stream the sentences of a file of trees with parts of speech."""
-    for tree in read_trees(path):
-        leaves = tagged_leaves(tree, path)
-        if leaves:
-            yield leaves
+    yield from filter(None, (tagged_leaves(tree, path) for tree in read_trees(path)))
 
 
 def read_prd(path: str | Path) -> Iterator[list[Leaf]]:
     """Stream the sentences of a file of trees without parts of speech."""
-    for tree in read_trees(path):
-        leaves = untagged_leaves(tree)
-        if leaves:
-            yield leaves
+    yield from filter(None, map(untagged_leaves, read_trees(path)))
 
 
 def read_pos(path: str | Path) -> Iterator[list[Leaf]]:
