@@ -14,6 +14,7 @@ from spacy.util import get_words_and_spaces
 
 from ..annotation.schemes import Span
 from ..errors import Errors
+from .formats import FORMATS
 from .offset_records import Place, read_records
 from .offset_tasks import Region, Task, TaskReader
 from .problems import Problems, check_overlaps, unexpected
@@ -48,7 +49,9 @@ def read_offsets(
         ("units", units, UNITS),
     ):
         if value not in known:
-            raise _unsuitable(f"{name}='{value}': choose one of {', '.join(known)}")
+            raise FORMATS["offsets"].unaccepted(
+                f"{name}='{value}': choose one of {', '.join(known)}", name
+            )
     lang = lang or "en"
     nlp = _blank(lang)
     tasks = TaskReader(path, problems, text_key, predictions)
@@ -199,7 +202,7 @@ def _blank(lang: str) -> Language:
     try:
         return spacy.blank(lang)
     except (ImportError, ValueError) as err:
-        raise _unsuitable(f"lang='{lang}': {err}") from err
+        raise FORMATS["offsets"].unaccepted(f"lang='{lang}': {err}", "lang") from err
 
 
 def _given(task: Task, nlp: Language, path: Path, place: Place) -> Doc:
@@ -255,9 +258,3 @@ def _tags(spans: list[Span], n_tokens: int) -> list[str]:
     for start, end, label in spans:
         tags[start:end] = [label] * (end - start)
     return tags
-
-
-def _unsuitable(problem: str) -> ValueError:
-    options = "layer, alignment_mode, units, lang, tokens, text_key, predictions"
-    names = {"form": "offsets", "suggestion": "", "options": options}
-    return ValueError(Errors.P142.format(problem=problem, **names))
