@@ -1,6 +1,5 @@
 """Corpus formats: their layers, readers and detection, and the options that users choose."""
 
-import importlib
 import inspect
 import types
 import typing
@@ -8,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 from ..errors import Errors, check_choice, suggestion
@@ -25,8 +25,8 @@ class Format:
     reader (str): The function that streams the sentences of a file, as "module:function", with the
         module relative to this package. It is imported on first use, so that a format's
         dependencies are not needed for other formats. It takes the path, the options of the format
-        as keyword arguments with defaults, and, if it can continue after problems, a keyword
-        argument `problems` (Optional[Problems]); None means strict.
+        as keyword arguments with defaults, and a keyword argument `problems` (Optional[Problems]);
+        None means strict.
     layers (Tuple[str, ...]): The layers of `Sentence` that it can annotate.
     columns (Tuple[str, ...]): The names of its columns; empty if they vary.
     has_documents (bool): Whether it can mark document boundaries.
@@ -46,8 +46,7 @@ class Format:
     @cached_property
     def read_function(self) -> Callable[..., Iterator[Sentence]]:
         """The function named by `reader`."""
-        module, function = self.reader.split(":")
-        return getattr(importlib.import_module(f".{module}", __package__), function)
+        return resolve_name(f"{__package__}.{self.reader}")
 
     @property
     def options(self) -> dict[str, inspect.Parameter]:
@@ -78,9 +77,8 @@ class Format:
         unknown = next((name for name in options if name not in self.options), None)
         if unknown is not None:
             raise self.unaccepted(f"the option '{unknown}'", unknown)
-        if "problems" in inspect.signature(self.read_function).parameters:
-            options["problems"] = problems
-        return self._checked(rereading(self.read_function)(path, **options), path, problems)
+        sentences = rereading(self.read_function)(path, problems=problems, **options)
+        return self._checked(sentences, path, problems)
 
     def _checked(
         self, sentences: Iterator[Sentence], path: str | Path, problems: Problems | None
