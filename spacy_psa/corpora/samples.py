@@ -61,23 +61,19 @@ def take_sample(path: Path, formats: str) -> Sample:
     def cells(line: str) -> list[str]:
         return split_line(line) if separator is None else line.split(separator)
 
-    rows = [Row(i, tuple(cells(line))) for i, line in lines if not line.startswith("#")]
-    numbered = bool(rows) and is_counting(column_values(_rows(blocks, cells, "#"), width, 0))
-    comment = _comment(path, blocks, width, numbered) if rows else None
+    others = _rows(blocks, cells, "#")
+    numbered = is_counting(column_values(others, width, 0))
+    comment = _comment(path, blocks, width, numbered) if others else None
     sentences = _rows(blocks, cells, comment)
     first = sentences[0][0] if sentences else Row(0, ())
     header = _is_header(first, sentences, width)
-    whole = [[row for row in rows if len(row.columns) == width] for rows in sentences]
-    whole = [[row for row in rows if not (header and row is first)] for rows in whole]
-    return Sample(
-        path,
-        [rows for rows in whole if rows],
-        width,
-        separator,
-        comment,
-        header,
-        has_boundaries=has_boundaries,
-    )
+    skipped = first if header else None
+    whole = [
+        [row for row in rows if len(row.columns) == width and row is not skipped]
+        for rows in sentences
+    ]
+    whole = [rows for rows in whole if rows]
+    return Sample(path, whole, width, separator, comment, header, has_boundaries=has_boundaries)
 
 
 def _blocks(lines: Iterable[Line]) -> tuple[list[list[Line]], bool]:
