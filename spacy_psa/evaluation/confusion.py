@@ -38,6 +38,13 @@ class Confusion:
         wrong = [(*pair, n) for pair, n in self.counts.items() if pair[0] != pair[1]]
         return sorted(wrong, key=lambda mistake: (-mistake[2], mistake))[:limit]
 
+    def gold_totals(self) -> Counter[str]:
+        """The number of units of each gold label, and of invented ones."""
+        totals: Counter[str] = Counter()
+        for (gold, _), n in self.counts.items():
+            totals[gold] += n
+        return totals
+
     def to_dict(self) -> list[dict[str, Any]]:
         """The counts, for JSON."""
         return [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from ..figures.tables import DASH, Table, counted, interval, markdown_text, percent, visible
@@ -53,9 +52,7 @@ def breakdown_table(breakdown: Breakdown, confidence: float, limit: int | None =
 
 def confusion_rows(report: Report, limit: int) -> list[list[str]]:
     """Format the most frequent confusions."""
-    totals: Counter[str] = Counter()
-    for (gold, _), n in report.confusion.counts.items():
-        totals[gold] += n
+    totals = report.confusion.gold_totals()
     return [
         [
             gold or INVENTED,
@@ -97,8 +94,7 @@ def headline(reports: Sequence[Report]) -> str:
 
 def notes(report: Report) -> list[str]:
     """Notes on the breakdowns."""
-    found = (f"{b.title}: {b.note}" for b in report.breakdowns.values() if b.note)
-    return list(found)
+    return [f"{b.title}: {b.note}" for b in report.breakdowns.values() if b.note]
 
 
 def sentence_heading(sentence: WrongSentence, unit: str) -> str:

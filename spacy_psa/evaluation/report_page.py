@@ -118,16 +118,12 @@ def _heat_map(report: Report) -> str:
     labels = report.confusion.labels(N_CELLS)
     if not labels:
         return ""
-    missed = any(predicted == NOTHING for _, predicted in report.confusion.counts)
-    invented = any(gold == NOTHING for gold, _ in report.confusion.counts)
-    rows = labels + [NOTHING] * invented
-    columns = labels + [NOTHING] * missed
-    counts = report.confusion.counts
-    totals: dict[str, int] = {}
-    for (gold, _), n in counts.items():
-        totals[gold] = totals.get(gold, 0) + n
+    counts, totals = report.confusion.counts, report.confusion.gold_totals()
+    missed = any(predicted == NOTHING for _, predicted in counts)
     # Invented units have no gold label, but they form a row of errors.
-    shares = [[100 * counts[g, p] / max(1, totals.get(g, 0)) for p in columns] for g in rows]
+    rows = labels + [NOTHING] * (NOTHING in totals)
+    columns = labels + [NOTHING] * missed
+    shares = [[100 * counts[g, p] / max(1, totals[g]) for p in columns] for g in rows]
     texts = [[str(counts[g, p] or "") for p in columns] for g in rows]
     all_labels = report.confusion.labels()
     some = f" ({N_CELLS} most frequent {report.label}s)" if len(all_labels) > N_CELLS else ""
