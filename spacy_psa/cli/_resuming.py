@@ -29,19 +29,16 @@ def read_saved(settings: dict[str, Any], output_path: Path, resume: bool) -> Che
         saved = None
     if saved is not None:
         before, now = map(learning_settings, (saved.config, settings))
-        _check_config(before, now, output_path)
+        difference = _first_difference(before, now)
+        if difference is not None:
+            name, expected, found = difference
+            names = {"path": output_path, "name": name}
+            raise ValueError(Errors.P284.format(**names, found=found, expected=expected))
         if not saved.finished:
             msg.info(f"Resuming the run in {output_path} after step {saved.step}")
     elif resume:
         msg.info(f"There is no checkpoint in {output_path}: starting a new run")
     return saved
-
-
-def _check_config(expected: dict[str, Any], found: dict[str, Any], path: Path) -> None:
-    difference = _first_difference(expected, found)
-    if difference is not None:
-        name, before, now = difference
-        raise ValueError(Errors.P284.format(path=path, name=name, found=now, expected=before))
 
 
 def _first_difference(expected: Any, found: Any, name: str = "") -> tuple[str, str, str] | None:
