@@ -73,9 +73,9 @@ def check_pipeline_folder(
     problem, remedy = None, ""
     for path in inputs:
         there = path.resolve()
-        if here == there or here in there.parents:
+        if there.is_relative_to(here):
             problem = f"it would overwrite the input '{path}'"
-        elif there in here.parents:
+        elif here.is_relative_to(there):
             problem = f"it is inside the input '{path}'"
     if problem is None and output.exists() and not output.is_dir():
         problem = "it is a file"

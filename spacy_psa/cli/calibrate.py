@@ -230,7 +230,7 @@ def check_folder(
         check_writable(source / "config.cfg")
     else:
         check_pipeline_folder(output, [source], force=force, message=Errors.P349)
-        if plot is not None and output.resolve() in (plot.resolve(), *plot.resolve().parents):
+        if plot is not None and plot.resolve().is_relative_to(output.resolve()):
             problem = f"it would contain '{plot}'"
             raise ValueError(Errors.P349.format(path=output, problem=problem, force=""))
 
