@@ -16,6 +16,9 @@ CONTINUATION = "C-"
 _KEY = re.compile(rf"{FRAMES_KEY}/([0-9]{{4,}})")
 _ATTRIBUTES = {"predicate", "lemma", "sense"}
 
+Group = tuple[str, list[LabeledSpan], dict[str, Any]]
+"""A span group: its key in `doc.spans`, which is also its name, its spans, and its attributes."""
+
 
 class Frame(NamedTuple):
     """A predicate with its arguments, as annotated in the corpus: nothing is dropped or joined.
@@ -45,15 +48,18 @@ def set_frames(doc: Doc, frames: Sequence[Frame]) -> None:
     RAISES (IndexError): If a span is not within the Doc.
     """
     clear_frames(doc)
-    for key, spans, attrs in frame_groups(frames):
+    add_groups(doc, frame_groups(frames))
+
+
+def add_groups(doc: Doc, groups: Iterable[Group]) -> None:
+    """Add span groups to a Doc."""
+    for key, spans, attrs in groups:
         doc.spans[key] = SpanGroup(
             doc, name=key, attrs=attrs, spans=[Span(doc, *span) for span in spans]
         )
 
 
-def frame_groups(
-    frames: Sequence[Frame],
-) -> Iterator[tuple[str, list[LabeledSpan], dict[str, Any]]]:
+def frame_groups(frames: Sequence[Frame]) -> Iterator[Group]:
     """Create the contents of the span groups that store frames."""
     predicates = []
     for n, frame in enumerate(frames):

@@ -19,7 +19,7 @@ from spacy.tokens import Span as SpacySpan
 from spacy.vocab import Vocab
 from srsly.msgpack import Packer, msgpack_decoders, unpackb
 
-from ..annotation.propositions import frame_groups, move_frame, move_spans
+from ..annotation.propositions import Group, frame_groups, move_frame, move_spans
 from ..annotation.schemes import Span
 from ..annotation.targets import DOCUMENT_KEY, SPEAKERS_KEY
 from .sentence import Sentence
@@ -48,10 +48,6 @@ class Encoder:
         add = vocab.morphology.add
         # spaCy reads "" as an analysis without features.
         return cls(vocab.strings.add, lambda features: add(features) if features else 0)
-
-
-# A span group: its key in `doc.spans`, which is also its name, its spans, and its attributes.
-Group = tuple[str, list[Span], dict[str, Any]]
 
 
 def token_attributes(sentences: Sequence[Sentence], encoder: Encoder) -> dict[int, list[int]]:

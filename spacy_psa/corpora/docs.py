@@ -5,21 +5,22 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-from spacy.tokens import Doc, SpanGroup
+from spacy.tokens import Doc
 from spacy.tokens import Span as SpacySpan
 from spacy.vocab import Vocab
 
-from ..annotation.propositions import Frame, get_frames, has_frames, move_frame, move_spans
+from ..annotation.propositions import (
+    Frame,
+    add_groups,
+    get_frames,
+    has_frames,
+    move_frame,
+    move_spans,
+)
 from ..annotation.schemes import Span
 from ..annotation.targets import DOCUMENT_KEY, SPEAKERS_KEY
 from ..errors import Errors
-from .docbins import (
-    CHUNKS_KEY,
-    Encoder,
-    span_groups,
-    token_attributes,
-    white_space,
-)
+from .docbins import CHUNKS_KEY, Encoder, span_groups, token_attributes, white_space
 from .sentence import Sentence, unwritable
 
 MAX_DOC_TOKENS = 2_000_000
@@ -46,10 +47,7 @@ def make_doc(vocab: Vocab, sentences: Sequence[Sentence], *, chunks_key: str = C
     # The constructor also accepts annotation, but takes more than twice as long.
     attributes = token_attributes(sentences, Encoder.of_vocab(vocab))
     doc.from_array(list(attributes), np.array(list(attributes.values()), dtype=np.uint64).T)
-    for key, spans, attrs in span_groups(sentences, chunks_key):
-        doc.spans[key] = SpanGroup(
-            doc, name=key, attrs=attrs, spans=[SpacySpan(doc, *span) for span in spans]
-        )
+    add_groups(doc, span_groups(sentences, chunks_key))
     return doc
 
 
