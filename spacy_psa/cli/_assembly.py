@@ -19,7 +19,7 @@ def assemble_roles(
         raise ValueError(Errors.P194.format(option="--characters", target=ROLES))
     template = choose("system", system, ROLES)
     parts = device_templates(device, "psa_srl")
-    if check_recipe(recipe) == BEST:
+    if recipe == BEST:
         template = read_template(ROLES, small_roles(system))
         parts.append(read_template(BEST, ROLES))
     for part in parts:
@@ -44,7 +44,7 @@ def assemble(
     """Merge the templates of a system and a target, by default with its character encoder. If words
     are known by their spelling alone, the recipe `best` has a wider one."""
     of_system = choose("system", system)
-    best = check_recipe(recipe) == BEST
+    best = recipe == BEST
     training = BEST if best else of_system.settings["training"]
     # As measured: with a BiLSTM over words, and one over characters
     is_spelled = spelled and best and system in names(BEST) and characters in (None, "bilstm")
@@ -64,11 +64,10 @@ def assemble(
     return template
 
 
-def check_recipe(recipe: str) -> str:
-    """Check the name of a recipe, and return it."""
+def check_recipe(recipe: str) -> None:
+    """Check the name of a recipe."""
     if recipe not in RECIPES:
         raise ValueError(unknown("recipe", recipe, RECIPES))
-    return recipe
 
 
 def device_templates(device: str, component: str) -> list[Template]:
