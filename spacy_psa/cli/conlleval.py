@@ -122,17 +122,15 @@ def read_tags(
     """Read gold and predicted tags in parallel."""
     from spacy.training import Example
 
+    from ..evaluation.sentences import check_same_words
+
     is_file = not predicted_path.is_dir() and not is_pipeline(predicted_path)
     if is_file:
         check_pipeline_options(predicted_path, component=component)
     nlp = None if is_file else load_pipeline(predicted_path)
     target, spans_key, sets = _choose(nlp, predicted_path, target, spans_key, component)
     gold_docs, predicted_docs = _read(gold_path, predicted_path, nlp)
-    paths = {"gold_path": gold_path, "predicted_path": predicted_path}
-    if len(gold_docs) != len(predicted_docs):
-        raise ValueError(
-            Errors.P124.format(gold=len(gold_docs), predicted=len(predicted_docs), **paths)
-        )
+    check_same_words(gold_docs, predicted_docs, str(gold_path), str(predicted_path))
     read = TARGETS[target]
     # Of a pipeline, a document can be without any label, if all are below the threshold
     can_be_bare = (
@@ -141,8 +139,6 @@ def read_tags(
         and any(len(doc) and read(doc, spans_key) is not None for doc in predicted_docs)
     )
     for index, (gold, predicted) in enumerate(zip(gold_docs, predicted_docs, strict=True), 1):
-        if [token.orth for token in gold] != [token.orth for token in predicted]:
-            raise ValueError(Errors.P125.format(index=index, **paths))
         resolved = gold if sets is None else sets.resolve(Example(predicted, gold)).reference
         pair = []
         for doc, path in ((resolved, gold_path), (predicted, predicted_path)):
