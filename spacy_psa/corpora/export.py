@@ -16,9 +16,9 @@ from ..annotation.schemes import Span, get_scheme
 from ..errors import check_choice
 from .brackets import write_brackets
 from .conll2012 import NOT_GIVEN, PART_SEPARATOR, UNKNOWN
+from .layouts import DOCUMENT_BOUNDARY
 from .sentence import Sentence, unwritable
 
-DOCUMENT_BOUNDARY = "-DOCSTART-"
 # Separators of columns and lines, which a column cannot contain, nor NUL.
 _WHITE = re.compile(r"[ \t\n\v\f\r\0]")
 _WHITE_CONLLU = re.compile(r"[\t\n\r\0]")

@@ -10,10 +10,10 @@ from pathlib import Path
 from ..errors import Errors
 from .column_kinds import column_values, is_counting
 from .columns import TAG_NAMES, WORD_NAMES, Row, cell_names, split_cells, split_line
+from .layouts import DOCUMENT_BOUNDARY
 from .lines import read_lines
 
 Line = tuple[int, str]
-BOUNDARY = "-DOCSTART-"
 _N_LINES = 6000
 _JOINTS = "|/_"
 _OTHER_SEPARATORS = ("|", ";", ",", "/")
@@ -82,11 +82,11 @@ def _blocks(lines: Iterable[Line]) -> tuple[list[list[Line]], bool]:
     has_boundaries = False
     for number, line in lines:
         parts = line.split(maxsplit=1)
-        if parts and parts[0] != BOUNDARY:
+        if parts and parts[0] != DOCUMENT_BOUNDARY:
             blocks[-1].append((number, line))
         elif blocks[-1]:
             blocks.append([])
-        has_boundaries = has_boundaries or parts[:1] == [BOUNDARY]
+        has_boundaries = has_boundaries or parts[:1] == [DOCUMENT_BOUNDARY]
     return [block for block in blocks if block], has_boundaries
 
 
