@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..disk import sha256_of
 from ..errors import Errors, Warnings, suggestion, warn
 from ..reproduction.papers import read_papers
 from ._assembly import PAPER
@@ -83,13 +84,11 @@ class ReproductionRun:
 
 def data_digests(folder: Path) -> dict[str, str]:
     """Hash the parts of a corpus."""
-    paths = {part: folder / f"{part}.spacy" for part in PARTS}
-    missing = [path.name for path in paths.values() if not path.is_file()]
+    paths = {part: folder / f"{part}.spacy" for part in (*PARTS, *MORE_PARTS)}
+    missing = [paths[part].name for part in PARTS if not paths[part].is_file()]
     if missing:
         raise ValueError(Errors.P390.format(path=folder, missing=", ".join(missing)))
-    more = {part: folder / f"{part}.spacy" for part in MORE_PARTS}
-    paths.update((part, path) for part, path in more.items() if path.is_file())
-    return {part: hashlib.sha256(path.read_bytes()).hexdigest() for part, path in paths.items()}
+    return {part: sha256_of(path) for part, path in paths.items() if path.is_file()}
 
 
 def warn_of_other_words(plan: Plan) -> None:
