@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -109,7 +109,7 @@ def compare_cli(
     from ..evaluation.significance import TESTS
 
     with user_errors():
-        check_outputs(outputs or [], tuple(WRITERS))
+        check_outputs(outputs or [], (".json", ".md"))
         comparisons = compare_files(
             first,
             second,
@@ -130,7 +130,7 @@ def compare_cli(
             print_comparison(comparison)
         title = "{} and {} on {}".format(*title_names([first, second, str(data)]))
         for path in outputs or []:
-            save_output(path, WRITERS[path.suffix](comparisons, title), "comparison")
+            save_output(path, _text(comparisons, title, path.suffix), "comparison")
 
 
 def compare_files(
@@ -217,18 +217,11 @@ def print_comparison(comparison: Comparison) -> None:
         show(f"\n{table.title}{table.to_text()}", end="")
 
 
-def _to_json(comparisons: Sequence[Comparison], title: str) -> str:
-    found = [comparison.to_dict() for comparison in comparisons]
-    return json_text({"title": title, "comparisons": found})
-
-
-def _to_markdown(comparisons: Sequence[Comparison], title: str) -> str:
+def _text(comparisons: Sequence[Comparison], title: str, suffix: str) -> str:
+    """The text of an output file: .json or .md."""
     from ..evaluation.comparison import to_markdown
 
+    if suffix == ".json":
+        found = [comparison.to_dict() for comparison in comparisons]
+        return json_text({"title": title, "comparisons": found})
     return to_markdown(comparisons, title)
-
-
-WRITERS: dict[str, Callable[[Sequence[Comparison], str], str]] = {
-    ".json": _to_json,
-    ".md": _to_markdown,
-}

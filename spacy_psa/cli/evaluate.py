@@ -121,7 +121,7 @@ def evaluate_cli(
         named, *of = title_names([model, *map(str, data)])
         title = f"Evaluation of {named} on {', '.join(of)}"
         for path in outputs or []:
-            save_output(path, WRITERS[path.suffix](reports, title), "evaluation")
+            save_output(path, _text(reports, title, path.suffix), "evaluation")
         if (Path(model) / "config.cfg").is_file():
             words = ("package", model, ".", "--build", "wheel")
             show_command(*words, what="To install it elsewhere", code_path=code_path)
@@ -242,24 +242,11 @@ def print_report(report: Report, *, worst: bool = True) -> None:
             show(f"  {mistake_line(mistake)}")
 
 
-def _to_json(reports: Sequence[Report], title: str) -> str:
-    return json_text({"title": title, "reports": [report.to_dict() for report in reports]})
-
-
-def _to_markdown(reports: Sequence[Report], title: str) -> str:
+def _text(reports: Sequence[Report], title: str, suffix: str) -> str:
+    """The text of an output file: .json, .md or .html."""
     from ..evaluation.rendering import to_markdown
-
-    return to_markdown(reports, title)
-
-
-def _to_html(reports: Sequence[Report], title: str) -> str:
     from ..evaluation.report_page import to_html
 
-    return to_html(reports, title)
-
-
-WRITERS: dict[str, Callable[[Sequence[Report], str], str]] = {
-    ".json": _to_json,
-    ".md": _to_markdown,
-    ".html": _to_html,
-}
+    if suffix == ".json":
+        return json_text({"title": title, "reports": [report.to_dict() for report in reports]})
+    return to_html(reports, title) if suffix == ".html" else to_markdown(reports, title)
