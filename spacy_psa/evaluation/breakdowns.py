@@ -57,16 +57,12 @@ class ByLength:
         names = [str(a) if a == b else f"{a}\u2013{b}" for a, b in zip(lows, highs, strict=False)]
         return [*names, f"{lows[-1]}+"]
 
-    def name(self, sentence: ScoredSentence) -> str:
-        """The bucket of a sentence."""
-        return self.bucket(len(sentence.words))
-
     def bucket(self, n_tokens: int) -> str:
         """The bucket of sentences with this many tokens."""
         return self.names[sum(n_tokens >= start for start in self.starts)]
 
     def __call__(self, sentence: ScoredSentence, unit: Unit) -> str:
-        return self.name(sentence)
+        return self.bucket(len(sentence.words))
 
 
 @dataclass(frozen=True)

@@ -45,10 +45,6 @@ class DifferingSentence:
     gain: int
     anchor: int | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """The sentence, for JSON."""
-        return asdict(self)
-
 
 def differs(first: ScoredSentence, second: ScoredSentence) -> bool:
     """Whether the predictions of two systems differ for a sentence."""
@@ -181,12 +177,12 @@ class Comparison:
             "difference": self.difference,
             "confidence": self.confidence,
             "interval": self.interval and list(self.interval),
-            "tests": [test.to_dict() for test in self.tests],
+            "tests": [asdict(test) for test in self.tests],
             "sentences": self.n_sentences,
             "better_sentences": list(self.better),
             "differing_sentences": self.n_differing,
             **({} if self.wholes is None else self.wholes.to_dict()),
-            "differences": [sentence.to_dict() for sentence in self.sentences],
+            "differences": [asdict(sentence) for sentence in self.sentences],
         }
 
 

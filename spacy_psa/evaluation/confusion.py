@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from .sentences import ScoredSentence
@@ -119,10 +119,6 @@ class WrongSentence:
     text: str
     units: int
     mistakes: list[Mistake]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The sentence, for JSON."""
-        return asdict(self)
 
 
 def worst_sentences(sentences: Sequence[ScoredSentence], limit: int) -> list[WrongSentence]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -106,7 +106,7 @@ class Report:
                 for name, breakdown in self.breakdowns.items()
             },
             "confusion": self.confusion.to_dict(),
-            "worst_sentences": [sentence.to_dict() for sentence in self.worst],
+            "worst_sentences": [asdict(sentence) for sentence in self.worst],
         }
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,10 +79,6 @@ class TestResult:
     p_value: float | None
     n_trials: int
     exact: bool = False
-
-    def to_dict(self) -> dict[str, Any]:
-        """The result, for JSON."""
-        return asdict(self)
 
 
 def difference(first: NDArray, second: NDArray, score: Score) -> float:
