@@ -103,7 +103,7 @@ def _padded_tiles(_: Ops, queries: Any, keys: Any, weight: Any, mask: Any) -> An
 _GRAPHS = ((GraphedBody, "_is_possible", _no),)
 _ATTENTION = ((CUDAOps, "additive_scores", _padded_tiles),)
 _CHAINS = ((triton, "have_kernels", _no), (operations, "have_kernels", _no))
-_VITERBI = ((max_product, "can_be_fused", _no),)
+_VITERBI = ((max_product, "have_kernels", _no),)
 
 CUDA_SWITCHES = {
     "CUDA graphs": Switch(_GRAPHS, (TRAINING,)),

@@ -5,7 +5,7 @@ import torch
 
 from spacy_psa.inference import LinearChain, Potentials
 from spacy_psa.inference.engines.max_product import viterbi_fused, viterbi_numpy
-from spacy_psa.inference.engines.triton.backend import can_be_fused
+from spacy_psa.inference.engines.triton.backend import have_kernels
 
 from .brute_force import BruteForce, random_potentials
 
@@ -20,7 +20,7 @@ FIELDS = [
 
 def viterbi_interpreted(potentials: Potentials) -> torch.Tensor:
     """The GPU kernel, if Triton can interpret it and there are tokens."""
-    if not can_be_fused(potentials):
+    if not have_kernels(potentials.emissions):
         if potentials.n_tokens:
             pytest.skip("no Triton that interprets kernels")
         return viterbi_numpy(potentials)

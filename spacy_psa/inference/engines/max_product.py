@@ -17,7 +17,7 @@ from torch import Tensor
 
 from ..layout import time_major
 from ..potentials import Potentials
-from .triton.backend import can_be_fused, for_kernels
+from .triton.backend import for_kernels, have_kernels
 
 # The summands of one step, (rows, L, L), are processed in chunks that fit in the last-level cache
 CHUNK = 1 << 19
@@ -30,12 +30,12 @@ def best_labels(potentials: Potentials) -> Tensor:
     its beginning."""
     if potentials.is_independent:
         return potentials.emissions.argmax(dim=1)
-    on_gpu = potentials.device.type == "cuda" and can_be_fused(potentials)
+    on_gpu = potentials.device.type == "cuda" and have_kernels(potentials.emissions)
     return viterbi_fused(potentials) if on_gpu else viterbi_numpy(potentials)
 
 
 def viterbi_fused(potentials: Potentials) -> Tensor:
-    """As `best_labels`, in one GPU kernel. `can_be_fused` must be true of the potentials."""
+    """As `best_labels`, in one GPU kernel. `have_kernels` must be true of the emissions."""
     from .triton.viterbi import best_paths
 
     return best_paths(*for_kernels(potentials.fields(), potentials.lengths))[0]

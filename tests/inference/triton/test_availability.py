@@ -164,8 +164,8 @@ def test_the_default_of_a_gpu_is_fused() -> None:
 
 @pytest.mark.parametrize("there", [True, False])
 def test_a_gpu_takes_its_own_viterbi(there: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    on_gpu = SimpleNamespace(device=CUDA, is_independent=False)
-    monkeypatch.setattr(max_product, "can_be_fused", lambda potentials: there)
+    on_gpu = SimpleNamespace(device=CUDA, is_independent=False, emissions=None)
+    monkeypatch.setattr(max_product, "have_kernels", lambda emissions: there)
     for name in ("viterbi_fused", "viterbi_numpy"):
         monkeypatch.setattr(max_product, name, lambda potentials, name=name: name)
     assert max_product.best_labels(on_gpu) == ("viterbi_fused" if there else "viterbi_numpy")
@@ -173,7 +173,7 @@ def test_a_gpu_takes_its_own_viterbi(there: bool, monkeypatch: pytest.MonkeyPatc
 
 def test_chains_that_kernels_do_not_take(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backend, "kernels_run_on", lambda device: True)
-    assert backend.can_be_fused(random_potentials(3, (2,)))
-    assert not backend.can_be_fused(random_potentials(3, (0, 0)))
+    assert backend.have_kernels(random_potentials(3, (2,)).emissions)
+    assert not backend.have_kernels(random_potentials(3, (0, 0)).emissions)
     many = Potentials(torch.zeros(1, backend.MAX_LABELS + 1), (1,))
-    assert not backend.can_be_fused(many)
+    assert not backend.have_kernels(many.emissions)

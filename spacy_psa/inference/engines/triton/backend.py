@@ -27,13 +27,8 @@ if TYPE_CHECKING:
 MAX_LABELS = 1 << 10
 
 
-def can_be_fused(potentials: Potentials) -> bool:
-    """Whether the kernels support these scores: up to 1,024 labels, on a GPU with Triton."""
-    return have_kernels(potentials.emissions)
-
-
 def have_kernels(emissions: Tensor) -> bool:
-    """As `can_be_fused`, for emissions (..., L)."""
+    """Whether the kernels support emissions (..., L): up to 1,024 labels, on a GPU with Triton."""
     if not (emissions.numel() and emissions.shape[-1] <= MAX_LABELS):
         return False
     return kernels_run_on(emissions.device)
@@ -56,7 +51,7 @@ class FusedBackend(LogSpaceBackend):
     """
 
     def log_partition(self, potentials: Potentials) -> Tensor:
-        if not can_be_fused(potentials):
+        if not have_kernels(potentials.emissions):
             return super().log_partition(potentials)
         arguments = _arguments(potentials)
         if torch.is_grad_enabled() and potentials.requires_grad:
@@ -64,7 +59,7 @@ class FusedBackend(LogSpaceBackend):
         return FusedRecursion(*arguments, both_sides=False).log_partition.to(arguments[-1])
 
     def marginals(self, potentials: Potentials) -> Tensor:
-        if not can_be_fused(potentials):
+        if not have_kernels(potentials.emissions):
             return super().marginals(potentials)
         if torch.is_grad_enabled() and potentials.requires_grad:
             return FusedMarginals.apply(*_arguments(potentials))
@@ -72,7 +67,7 @@ class FusedBackend(LogSpaceBackend):
         return recursion.marginals.to(potentials.emissions.dtype)
 
     def expected_counts(self, potentials: Potentials) -> ExpectedCounts:
-        if not can_be_fused(potentials):
+        if not have_kernels(potentials.emissions):
             return super().expected_counts(potentials)
         recursion = FusedRecursion(*_arguments(potentials), both_sides=True)
         ones = torch.ones_like(recursion.marginals[:, 0])
