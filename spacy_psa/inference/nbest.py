@@ -76,8 +76,8 @@ def ranked_paths(paths: BestPaths, k: int) -> tuple[np.ndarray, np.ndarray, np.n
     losses = losses[rows, numbers]
     kept = [numbers[: counts[-1]]]
     for t in range(len(counts) - 1, 0, -1):
-        n, (begin, stop, before, _) = counts[t], layout.blocks[t - 1]
-        longer = paths.before(begin, stop, before, numbers[:n] % n_labels)
+        n, (begin, _, before, _) = counts[t], layout.blocks[t - 1]
+        longer = paths.before(begin, before, numbers[:n] % n_labels)
         longer -= np.maximum(longer.max(axis=2, keepdims=True), LOWEST)
         longer += losses[:n, :, None]
         longer = longer.reshape(n, -1)

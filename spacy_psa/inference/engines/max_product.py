@@ -111,18 +111,18 @@ class BestPaths:
         found = np.empty(layout.n_tokens, dtype=np.int64)
         found[layout.last_rows] = last.argmax(axis=1)
         for begin, stop, before, before_stop in reversed(layout.blocks):
-            ways = self.before(begin, stop, before, found[begin:stop, None])
+            ways = self.before(begin, before, found[begin:stop, None])
             found[before:before_stop] = ways[:, 0].argmax(axis=1)
         return found[layout.row_of_token]
 
-    def before(self, begin: int, stop: int, before: int, labels: np.ndarray) -> np.ndarray:
-        """The best scores of paths through labels (n, m) of the tokens in rows begin to stop,
+    def before(self, begin: int, before: int, labels: np.ndarray) -> np.ndarray:
+        """The best scores of paths through labels (n, m) of the tokens in rows from `begin` on,
         excluding these labels' own emissions. Their predecessors are in rows from `before` on.
         *Shape:* (n, m, L), by label of the predecessor."""
         ways = self._into.take(labels, axis=0)  # faster than indexing
         ways += self.scores[before : before + len(labels), None, :]
         if self._pairwise is not None:
-            ways += self._of_tokens(begin, stop, labels)
+            ways += self._of_tokens(begin, begin + len(labels), labels)
         return ways
 
     def _of_tokens(self, begin: int, stop: int, labels: np.ndarray | None = None) -> np.ndarray:

@@ -16,9 +16,9 @@ def on_device(tensor: Tensor) -> AbstractContextManager[object]:
     return torch.cuda.device(tensor.device) if tensor.is_cuda else nullcontext()
 
 
-def block_of(number: int, *, least: int = 16) -> int:
-    """The block size for a number of items: a power of 2, at least `least`."""
-    return max(least, triton.next_power_of_2(number))
+def block_of(number: int) -> int:
+    """The block size for a number of items: a power of 2, at least 16."""
+    return max(16, triton.next_power_of_2(number))
 
 
 @triton.jit
