@@ -7,9 +7,6 @@ import numpy as np
 # Layouts of batches of up to this many tokens are cached. That of a long document takes megabytes,
 # and little time to compute compared with the rest
 MAX_CACHED_TOKENS = 1 << 14
-# Layouts of single chains of up to this many tokens are cached for longer: for one sentence,
-# computing the layout takes a good part of the decoding time
-SHORT = 1 << 8
 
 
 class TimeMajor:
@@ -82,10 +79,7 @@ def sum_by(index: np.ndarray, values: np.ndarray, size: int) -> np.ndarray:
 def time_major(lengths: tuple[int, ...]) -> TimeMajor:
     """The layout for these lengths, cached because each batch needs it several times. It is shared
     between callers: do not change it."""
-    if len(lengths) == 1 and lengths[0] <= SHORT:
-        return _of_one_chain(lengths)
-    return _of_batch(lengths) if sum(lengths) <= MAX_CACHED_TOKENS else TimeMajor(lengths)
+    return _cached_layout(lengths) if sum(lengths) <= MAX_CACHED_TOKENS else TimeMajor(lengths)
 
 
-_of_batch = lru_cache(maxsize=16)(TimeMajor)
-_of_one_chain = lru_cache(maxsize=SHORT)(TimeMajor)
+_cached_layout = lru_cache(maxsize=16)(TimeMajor)
