@@ -44,7 +44,8 @@ from .cells import write_result
 from .comparisons_variants import LONG
 from .machine import describe_machine
 from .recipes_data import CHUNKS, CORPORA, PARTS, read
-from .recipes_peers import PEERS, Limit, predicted
+from .recipes_peers import PEERS, predicted
+from .recipes_training import Limit, Training
 from .recipes_variants import VARIANTS
 from .systems import SCORES
 
@@ -227,22 +228,30 @@ def train(config: Config, test: Path, clock: Clock) -> dict[str, Any]:
 def train_toolkit(cell: Cell, files: dict[str, Path], limit: Limit) -> dict[str, Any]:
     """Train another toolkit.
 
-    cell (Cell): The cell, with vectors.
-    files (Dict[str, Path]): train, dev, test and vectors.
+    cell (Cell): The cell.
+    files (Dict[str, Path]): train, dev, test and, if there are any, vectors.
     limit (Limit): When to stop.
     RETURNS (Dict[str, Any]): As of `train`, but the curve has one point.
     """
-    component, score = COMPONENTS[CORPORA[cell.corpus].target]
-    if component != "ner" or "vectors" not in files:
-        raise SystemExit(f"{cell.system} is only trained on entities and chunks, with vectors.")
+    corpus = CORPORA[cell.corpus]
+    component, score = COMPONENTS[corpus.target]
     docs = {part: read(files[part]) for part in PARTS}
     begun = time.process_time()
     with TemporaryDirectory() as folder:
         annotate, step = PEERS[cell.system](
-            docs["train"], docs["dev"], files["vectors"], cell.seed, Path(folder), limit
+            Training(
+                docs["train"],
+                docs["dev"],
+                tags=component == "tagger",
+                vectors=files.get("vectors"),
+                lang=corpus.lang,
+                seed=cell.seed,
+                folder=Path(folder),
+                limit=limit,
+            )
         )
-    seconds = round(time.process_time() - begun, 2)
-    examples = {part: predicted(annotate, docs[part]) for part in PARTS[1:]}
+        seconds = round(time.process_time() - begun, 2)
+        examples = {part: predicted(annotate, docs[part]) for part in PARTS[1:]}
     scores = {part: _percent(Scorer().score(found)[score]) for part, found in examples.items()}
     point = {**scores, "step": step, "seconds": seconds}
     units = pack_units(examples["test"], score)
