@@ -36,8 +36,6 @@ from .systems import RESULTS
 
 FOLDER = RESULTS / "recipes"
 SIZES = (None, 1000, 100, 3000, 300)
-# Several seeds only at the ends of the curve
-ENDS = (None, 100)
 # Where variants of the recipe are tried: with vectors and without
 TRIED = (
     ("wnut17", 1000, True),
@@ -76,7 +74,8 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", choices=own, default=own)
     parser.add_argument("--systems", nargs="*", default=list(SYSTEMS))
     parser.add_argument("--sizes", nargs="*", default=["all", "1000", "100", "3000", "300"])
-    parser.add_argument("--seeds", type=int, default=3, help="seeds at the ends, all and 100")
+    parser.add_argument("--seeds", type=int, default=3, help="number of seeds at --ends")
+    parser.add_argument("--ends", nargs="*", default=["all", "100"], help="sizes with all seeds")
     parser.add_argument("--tried", action="store_true", help="what else was tried for psa instead")
     arguments = parser.parse_args()
     until = time.time() + 60.0 * arguments.minutes
@@ -84,8 +83,11 @@ def main() -> None:
     if not arguments.page:
         if arguments.corpora is None:
             parser.error("--corpora is required, unless for --page")
-        sizes = [None if size == "all" else int(size) for size in arguments.sizes]
-        cells = list(matrix(arguments.only, sizes, arguments.systems, arguments.seeds))
+        sizes, ends = (
+            [None if size == "all" else int(size) for size in given]
+            for given in (arguments.sizes, arguments.ends)
+        )
+        cells = list(matrix(arguments.only, sizes, arguments.systems, arguments.seeds, ends))
         if arguments.tried:
             cells = list(tried(arguments.only))
         run(missing(cells, arguments.output), arguments, until)
@@ -96,7 +98,11 @@ def main() -> None:
 
 
 def matrix(
-    corpora: Sequence[str], sizes: Sequence[int | None], systems: Sequence[str], seeds: int
+    corpora: Sequence[str],
+    sizes: Sequence[int | None],
+    systems: Sequence[str],
+    seeds: int,
+    ends: Sequence[int | None] = (None, 100),
 ) -> Iterator[Cell]:
     """List the cells, the most valuable first.
 
@@ -104,6 +110,7 @@ def matrix(
     sizes (Sequence[Optional[int]]): The numbers of sentences; None for all.
     systems (Sequence[str]): The systems.
     seeds (int): The number of seeds at the ends of the curve.
+    ends (Sequence[Optional[int]]): The sizes that are those ends.
     YIELDS (Cell): The cells.
     """
     ordered = [name for name in CORPORA if name in corpora]
@@ -124,7 +131,7 @@ def matrix(
         for name in ordered:
             for size in sizes:
                 for system in systems:
-                    if size in ENDS:
+                    if size in ends:
                         yield Cell(name, size, system, seed, CORPORA[name].lang == "en")
 
 

@@ -76,6 +76,13 @@ def test_the_most_valuable_cells_are_first() -> None:
     assert all(cell.vectors for cell in first)
     repeated = [cell for cell in cells if cell.seed]
     assert {cell.size for cell in repeated} == {None, 100}
+    other = recipes.matrix(["ncbi"], [100, 300], ["psa"], 3, ends=[300])
+    assert [(cell.size, cell.seed) for cell in other if cell.vectors] == [
+        (100, 0),
+        (300, 0),
+        (300, 1),
+        (300, 2),
+    ]
     assert {cell.vectors for cell in cells if cell.corpus in ("fr", "cs")} == {False}
 
 
