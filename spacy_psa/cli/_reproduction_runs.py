@@ -48,6 +48,7 @@ class Plan:
     epochs (int): Number of epochs; 0 for that of the config.
     lang (str): The language code.
     options (Dict[str, Any]): Settings for all systems, by name.
+    code (Optional[Path]): The Python file with registered functions, if any.
     """
 
     corpus: str
@@ -58,6 +59,7 @@ class Plan:
     epochs: int = 0
     lang: str = "en"
     options: Mapping[str, Any] | None = None
+    code: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class ReproductionRun:
     config (Config): The complete config, with variables.
     settings (Dict[str, Any]): The same, interpolated.
     component (str): The component to score.
-    digest (str): The SHA-256 of settings and training data, which identifies the run.
+    digest (str): The SHA-256 of settings, training data and code, which identifies the run.
     folder (Path): The folder of the run.
     """
 
@@ -263,7 +265,9 @@ def make_run(
     config = filled(config, system)
     settings = json.loads(json.dumps(config.interpolate()))
     learned = {part: data[part] for part in ("train", "dev")}
-    known_by = {"config": learning_settings(settings), "data": learned}
+    known_by: dict[str, Any] = {"config": learning_settings(settings), "data": learned}
+    if plan.code is not None:
+        known_by["code"] = sha256_of(plan.code)
     digest = hashlib.sha256(json.dumps(known_by, sort_keys=True).encode()).hexdigest()
     folder = plan.runs / f"{plan.corpus}-{plan.target}" / f"{system}-{seed}-{digest[:N_DIGITS]}"
     component = find_component(plan, system, settings)

@@ -98,7 +98,7 @@ def reproduce_cli(
     Train systems with several seeds, and score each. What is scored is the best epoch.
 
     Results are saved after each run. To resume, repeat the same command: finished runs are not
-    trained again unless their config or data has changed.
+    trained again unless their config, data or --code has changed.
     """
     tables = [path for path in outputs if path.suffix == ".md"]
     if len(outputs) - len(tables) != 1:
@@ -178,20 +178,22 @@ def reproduce(
 
     check_writable(results_path, is_file=True)
     options = " ".join(options.split())
-    plan = replace(plan, options=parse_options(options))
+    plan = replace(plan, options=parse_options(options), code=code_path)
     digests = data_digests(plan.data)
     runs = make_runs(plan, systems, seeds, digests)
     if any(reads_texts(run.settings) for run in runs):
         warn_of_other_words(plan)
-    done = {r.place: r for r in (read_results(results_path) if results_path.exists() else [])}
+    known = read_results(results_path) if results_path.exists() else []
+    done = {
+        (result.corpus, result.target, result.system, result.config): result for result in known
+    }
     found = []
     for i, run in enumerate(runs, 1):
-        place = (plan.corpus, plan.target, run.system, run.seed)
         name = f"{run.system}, seed {run.seed} ({i} of {len(runs)})"
-        known = done.get(place)
-        if known is not None and (known.config, known.data) == (run.digest, digests):
+        finished = done.get((plan.corpus, plan.target, run.system, run.digest))
+        if finished is not None and finished.data == digests:
             msg.info(f"{name}: already finished")
-            found.append(known)
+            found.append(finished)
             continue
         msg.divider(name)
         train_run(run, gpu_id, code_path)

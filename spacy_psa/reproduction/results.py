@@ -94,9 +94,9 @@ class Result:
     lengths: dict[str, dict[str, float]] | None = None
 
     @property
-    def place(self) -> tuple[str, str, str, int]:
+    def place(self) -> tuple[str, str, str, int, TrainingSettings]:
         """The key of the result. A file has one result per key."""
-        return self.corpus, self.target, self.system, self.seed
+        return self.corpus, self.target, self.system, self.seed, self.training
 
     @property
     def training(self) -> TrainingSettings:

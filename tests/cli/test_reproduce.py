@@ -79,7 +79,7 @@ def fail(*arguments: Any, **options: Any) -> str:
 
 def results(home: Path) -> list[Result]:
     """The results in a folder, sorted by place and without times."""
-    found = sorted(read_results(home / "results.json"), key=lambda result: result.place)
+    found = sorted(read_results(home / "results.json"), key=lambda r: (r.place[:4], str(r.training)))
     return [Result(**{**vars(result), "seconds": 0.0}) for result in found]
 
 
@@ -325,6 +325,28 @@ def test_changed_training_data_are_trained_on_again(
     updates.clear()
     assert call(other, home, "--seeds", "0", systems=small).exit_code == 0
     assert len(updates) == UPDATES
+
+
+def test_changed_code_is_trained_again(folder: Path, home: Path, updates: list[int]) -> None:
+    small, code = f"small={folder / 'small.cfg'}", home / "mine.py"
+    for width in (8, 9):
+        code.write_text(f"WIDTH = {width}\n", encoding="utf8")
+        for _ in range(2):
+            done = call(folder, home, "--seeds", "0", "--code", code, systems=small)
+            assert done.exit_code == 0, done.output
+        assert len(updates) == UPDATES
+        updates.clear()
+
+
+def test_results_of_other_settings_are_kept(folder: Path, home: Path, updates: list[int]) -> None:
+    small, before = f"small={folder / 'small.cfg'}", results(home)
+    options = ("--options", "--training.batcher.size 11")
+    assert call(folder, home, "--seeds", "0", *options, systems=small).exit_code == 0
+    assert [result for result in results(home) if not result.options] == before
+    assert len(results(home)) == len(before) + 1
+    updates.clear()
+    assert call(folder, home).exit_code == 0
+    assert updates == [] and len(results(home)) == len(before) + 1
 
 
 def test_options_are_for_all_systems(folder: Path, tmp_path: Path, updates: list[int]) -> None:
