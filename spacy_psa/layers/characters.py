@@ -23,6 +23,7 @@ class CharacterBiLSTM(nn.Module):
 
     - The last states of both directions represent a word, as in Lample et al. (2016), to whom the
       papers refer.
+    - Characters have no dropout. The code of Cui and Zhang passes its rate on to this layer.
 
     Source: Wei et al. (2021), section 5.2 (30 and 100); Cui and Zhang (2019), section 3.1.
     """

@@ -59,6 +59,10 @@ class CRFDecoder(SoftmaxDecoder):
     - This is equation 2 in its usual form (Lample et al. 2016): weights depend on the label, the
       bias on the pair of labels. `PairwiseCRFDecoder` has the printed form.
     - Labels have scores for starting and ending a sentence, where the equations have no pair.
+    - Equation 3 is a sum over sentences, and so is its gradient. Here it is their mean
+      (`loss_reduction`).
+    - For spans and entities, the best sequence is the best of those that BIO tags allow
+      (`constrain_decoding`); the papers mention no such constraint.
 
     width (int): Width of the token vectors.
     n_labels (int): Number of labels L.

@@ -34,8 +34,10 @@ class DeepAtt(PackedLayer, nn.Module):
       these layers are initialized as everywhere in this package: the softmax's weights with
       Glorot's uniform distribution, words without a vector uniformly. The code draws both from
       normal distributions.
+    - Sub-layers, softmax and input map have no biases, as in equations 8, 9 and 15; the code has.
     - The code multiplies the input by √d and applies the residual dropout to the sum of input and
-      positions. The paper mentions neither: set `scale_input` and `input_dropout` for them.
+      positions. The paper mentions neither. The config for its tables of semantic roles has both
+      (`scale_input`, `input_dropout`), those for other targets have neither.
 
     input_width (int): Width of the input.
     sublayer (Optional[Callable[[int], nn.Module]]): Creates a nonlinear sub-layer for a width, e.g.

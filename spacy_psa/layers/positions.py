@@ -59,11 +59,13 @@ class PositionEmbedding(nn.Module):
 
     - Positions beyond the table share its last row: a trained pipeline can label longer sentences,
       though less well.
+    - They start uniform, with variance 1 / d. Tan et al. draw 'other parameters' from a normal
+      distribution of this variance.
 
     width (int): Width of the token vectors, input and output.
     max_length (int): Number of positions with embeddings of their own.
 
-    Source: Tan et al. (2018), 'Position Encoding' and table 3; Wei et al. (2021), table 10.
+    Source: Tan et al. (2018), 'Position Encoding' and table 3.
     """
 
     def __init__(self, width: int, *, max_length: int = 512) -> None:

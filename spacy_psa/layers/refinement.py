@@ -117,7 +117,7 @@ class LabelRefinement(PackedLayer, nn.Module):
 
     Where the papers are silent or we differ:
 
-    - Cui and Zhang mention no dropout; their code has it.
+    - Cui and Zhang mention no dropout outside their appendix of settings; their code has it.
 
     Source: Cui and Zhang (2019), figure 2; Wang et al. (2021), figure 2.
     """

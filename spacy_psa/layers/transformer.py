@@ -116,6 +116,7 @@ class TransformerEncoder(PackedLayer, nn.Module):
 
     - Table 10 comes with widths and heads (64, 512, 1024 and 8), but no dropout: 0.1, as in
       Vaswani et al. (2017).
+    - Its 'absolute position embedding' is taken to be that of Vaswani et al. (2017), sinusoids.
 
     Source: Vaswani et al. (2017), section 3; Wei et al. (2021), table 10 (width 512, 8 heads of 64,
     an inner layer of 1024, 1 to 3 layers; absolute positions, or PSA's bias instead).

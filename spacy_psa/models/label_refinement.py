@@ -223,7 +223,8 @@ def build_label_attention_decoder(
 def _make_label_attention_decoder(
     projection: PartBuilder | None, scaled: bool, encoder: nn.Module, n_labels: int
 ) -> LabelAttentionDecoder:
-    labels = _embeddings(encoder, n_labels)
+    # Divided by the root of the width, small embeddings make a flat distribution, and slow learning
+    labels = _embeddings(encoder, n_labels, deviation=1.0 if scaled else None)
     return LabelAttentionDecoder(labels, projection=projection, scaled=scaled)
 
 
@@ -246,16 +247,18 @@ def _make_label_crf(encoder: nn.Module, n_labels: int) -> LabelCRFDecoder:
     return LabelCRFDecoder(_embeddings(encoder, n_labels), transitions)
 
 
-def _embeddings(encoder: nn.Module, n_labels: int) -> LabelEmbeddings:
+def _embeddings(
+    encoder: nn.Module, n_labels: int, *, deviation: float | None = None
+) -> LabelEmbeddings:
     labels = _offer(encoder, "labels")
     if labels is not None:
         return labels
-    deviation = _offer(encoder, "label_deviation")
+    deviation = _offer(encoder, "label_deviation", deviation)
     return LabelEmbeddings(n_labels, width_of(encoder), deviation=deviation)
 
 
-def _offer(encoder: nn.Module, name: str) -> Any:
+def _offer(encoder: nn.Module, name: str, default: Any = None) -> Any:
     """What an encoder shares with its decoder under this name; in a chain, the last encoder."""
     while isinstance(encoder, Chain) and len(encoder.encoders):
         encoder = encoder.encoders[-1]
-    return getattr(encoder, name, None)
+    return getattr(encoder, name, default)

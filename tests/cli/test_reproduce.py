@@ -79,7 +79,9 @@ def fail(*arguments: Any, **options: Any) -> str:
 
 def results(home: Path) -> list[Result]:
     """The results in a folder, sorted by place and without times."""
-    found = sorted(read_results(home / "results.json"), key=lambda r: (r.place[:4], str(r.training)))
+    found = sorted(
+        read_results(home / "results.json"), key=lambda r: (r.place[:4], str(r.training))
+    )
     return [Result(**{**vars(result), "seconds": 0.0}) for result in found]
 
 

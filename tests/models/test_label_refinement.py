@@ -86,6 +86,13 @@ def test_decoders_on_other_encoders_have_labels_of_their_own(decoder: DecoderBui
     assert (module.labels.n_labels, module.labels.width) == (LABELS, WIDTH)
 
 
+@pytest.mark.parametrize(("scaled", "expected"), [(True, 1.0), (False, 400**-0.5)])
+def test_labels_by_which_attention_is_scaled_are_not_small(scaled: bool, expected: float) -> None:
+    decoder = build_label_attention_decoder(build_linear_projection(bias=False), scaled=scaled)
+    _, module = build(encoders.build_bilstm(400, 1, 0.0, 0.0), decoder)
+    assert float(module.labels.weight.detach().std()) == pytest.approx(expected, rel=0.1)
+
+
 @pytest.mark.parametrize(("deviation", "expected"), [(1.0, 1.0), (None, 400**-0.5)])
 @pytest.mark.parametrize("tying", [{"depth": 1}, {"tie_embeddings": False}, {}])
 @pytest.mark.parametrize("is_in_chain", [True, False])

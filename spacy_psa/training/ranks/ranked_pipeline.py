@@ -95,7 +95,7 @@ class RankedPipeline(ReplayedPipeline):
             random.setstate(self._group.share(random.getstate()))
 
     def _learners(self) -> list[Any]:
-        """What trains this package's components: their losses are means over the batch."""
+        """What trains this package's components."""
         pipes = [(name, pipe) for name, pipe in self._nlp.pipeline if name not in self._frozen]
         return [pipe.learner for _, pipe in pipes if hasattr(pipe, "learner")]
 
