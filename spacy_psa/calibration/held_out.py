@@ -93,7 +93,11 @@ def hold_out(component: PSATagger, docs: Sequence[Doc], references: Sequence[Doc
         labels.append(np.array([ids[0] if len(ids) == 1 else UNKNOWN for ids in known]))
         sets.update({offset + i: ids for i, ids in enumerate(known) if len(ids) > 1})
         offset += len(doc)
-    labeled = LabeledBatch(potentials, torch.from_numpy(np.concatenate(labels)), bias, sets)
+    # As in training, all tokens of a span have the same label, also without constraints
+    within_sets = component.tagset.constraints if component.constraints is None else None
+    labeled = LabeledBatch(
+        potentials, torch.from_numpy(np.concatenate(labels)), bias, sets, within_sets
+    )
     return HeldOut(kept, gold, labeled, n_new)
 
 

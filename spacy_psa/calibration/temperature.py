@@ -31,12 +31,15 @@ class LabeledBatch(NamedTuple):
         temperature. -inf forbids.
     sets (Optional[Mapping[int, Sequence[int]]]): The sets of labels of which one is correct, by
         token. In `labels`, these tokens are -1.
+    within_sets (Optional[Constraints]): Which labels may follow each other in adjacent sets, where
+        this does not hold for all labels: see `log_prob_of_sets`.
     """
 
     potentials: Potentials
     labels: Tensor
     bias: Tensor | None = None
     sets: Mapping[int, Sequence[int]] | None = None
+    within_sets: Constraints | None = None
 
     def at(self, temperature: float | Tensor) -> Potentials:
         """The scores at a temperature.
@@ -198,7 +201,7 @@ class _Likelihood:
     def _log_prob(self, batch: LabeledBatch, temperature: float | Tensor) -> Tensor:
         chain = LinearChain(batch.at(temperature), constraints=self._constraints)
         if batch.sets:
-            return log_prob_of_sets(chain, batch.labels, batch.sets)
+            return log_prob_of_sets(chain, batch.labels, batch.sets, batch.within_sets)
         return chain.log_prob(batch.labels)
 
 

@@ -166,6 +166,25 @@ def test_any_label_of_a_set_is_right(name):
         assert found["spans"].n_gold == 2
 
 
+@pytest.mark.parametrize("constrained", [True, False])
+def test_all_tokens_of_a_span_with_a_set_have_the_same_label(constrained):
+    nlp = trained_nlp("spans", constrain_decoding=constrained)
+    component = tagger_of(nlp)
+    component.target = make_target("spans", spans_key="sc", set_separator="|")
+    gold = golden(nlp)[:1]
+    gold[0].spans["sc"] = [Span(gold[0], 0, 3, "VP|NP")]
+    labeled = hold_out(component, make_docs(nlp)[:1], gold).labeled
+    # Which is what the sum is over: each with the first label, then each with the second
+    uniform = replace(labeled.potentials, emissions=labeled.potentials.emissions * 0.0)
+    chain = LinearChain(uniform, constraints=component.constraints)
+    options = [[ids[i] for _, ids in sorted(labeled.sets.items())] for i in range(2)]
+    sequences = [torch.cat([torch.tensor(ids), labeled.labels[3:]]) for ids in options]
+    expected = torch.stack([chain.log_prob(ids) for ids in sequences]).logsumexp(0)
+    batch = labeled._replace(potentials=uniform)
+    found = fit_temperature([batch], constraints=component.constraints).nll_before
+    assert found == pytest.approx(-expected.item(), abs=1e-5)
+
+
 def test_documents_without_tokens_are_left_out():
     nlp = trained_nlp("spans")
     empty = Doc(nlp.vocab)
