@@ -20,7 +20,9 @@ from ._distillation_texts import (
     own_tokenizer,
     student_tokenizer,
 )
+from ._outputs import save_text
 from ._predictions import choose_component, load_pipeline
+from ._templates import text_of
 from ._training_files import check_precision, check_training_files
 from ._util import gpu_errors
 
@@ -101,8 +103,7 @@ def prepare(
         _ask(cache, loaded, sources, student, settings)
     _with_corpus(student.config, cache, student.name, gold_share)
     path = output / CONFIG
-    with atomic_path(path) as temporary:
-        student.config.to_disk(temporary)
+    save_text(path, text_of(student.config))
     msg.info(f"The config of the training: {path}")
     return path
 

@@ -56,7 +56,7 @@ class Template:
         lines += [f"# {line}" for line in usage]
         lines.append("")
         section = ""
-        for line in config.to_str(interpolate=False).splitlines():
+        for line in text_of(config, interpolate=False).splitlines():
             name = ""
             if match := SECTION.fullmatch(line):
                 section = match["section"]
@@ -67,6 +67,12 @@ class Template:
                 lines.extend(comment_lines(comment.format_map(values)))
             lines.append(line)
         return "\n".join(lines) + "\n"
+
+
+def text_of(config: "Config", *, interpolate: bool = True) -> str:
+    """The text of a config, as spaCy's commands and ours read it: variables come later, so that the
+    second $ that is written for each, as in the name of a folder, would stay."""
+    return config.to_str(interpolate=interpolate).replace("$$", "$")
 
 
 def names(folder: str) -> list[str]:

@@ -30,8 +30,9 @@ from ._reproduction_runs import (
     warn_of_other_words,
 )
 from ._reproduction_scores import score_run, write_environment
+from ._templates import text_of
 from ._training_files import check_vectors_folder, reads_texts
-from ._util import UNSET, atomic_path, check_writable, paper_command, resumable, user_errors
+from ._util import UNSET, check_writable, paper_command, resumable, user_errors
 from .train import train
 
 if TYPE_CHECKING:
@@ -212,8 +213,7 @@ def train_run(run: ReproductionRun, gpu_id: int, code_path: Path | None = None) 
     from ..training.run import CHECKPOINT
 
     path = run.folder / "config.cfg"
-    with atomic_path(path) as temporary:
-        run.config.to_disk(temporary)
+    save_text(path, text_of(run.config))
     saved = read_checkpoint(run.folder / CHECKPOINT)
     if saved is None or not saved.finished:
         write_environment(run.folder, gpu_id)

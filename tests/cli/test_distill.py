@@ -111,6 +111,12 @@ def test_the_student_has_labels_as_they_are(tmp_path: Path) -> None:
     assert resolved[NAME]["labels"] == labels
 
 
+def test_the_output_may_have_a_dollar_in_its_name(folder: Path, tmp_path: Path) -> None:
+    files = (folder / "teacher", folder / "student.cfg", "--gold", folder / "gold.spacy")
+    succeed("psa", "distill", *files, "--output", tmp_path / "a$b", *STEPS)
+    spacy.load(tmp_path / "a$b" / "model-best")
+
+
 def test_what_is_kept_is_what_the_teacher_says(folder: Path, trained: Path) -> None:
     teacher = spacy.load(folder / "teacher")
     pipe = teacher.get_pipe(NAME)

@@ -57,6 +57,17 @@ def blocks(config: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
             yield from blocks(section)
 
 
+def test_a_folder_may_have_a_dollar_in_its_name(tmp_path: Path) -> None:
+    corpus, config = tmp_path / "a$b" / "train.spacy", tmp_path / "x.cfg"
+    corpus.parent.mkdir()
+    doc = Doc(spacy.blank("en").vocab, words=["Ann", "saw"], tags=["N", "V"])
+    DocBin(docs=[doc] * 30).to_disk(corpus)
+    options = ("--system", "bilstm-crf", "--target", "tag", "--corpus", corpus)
+    succeed("psa", "init-config", *options, "--output", config)
+    words = ("--paths.dev", corpus, "--training.max_steps", 1, "--training.eval_frequency", 1)
+    succeed("psa", "train", config, "--output", tmp_path / "out$", *words)
+
+
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
     """25 sentences of 1 to 25 words, and an empty one."""
