@@ -84,9 +84,9 @@ def read_run(path: Path, name: str = "") -> Run:
     # PowerShell writes what a command prints in UTF-16
     encoding = "utf-16" if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig"
     content = COLOR.sub("", data.decode(encoding, errors="replace"))
-    lines = content.replace("\r", "\n").splitlines()
+    lines = content.splitlines()
     found: dict[int, Evaluation] = {}
-    for evaluation in _json_lines(lines) if _is_json(lines) else _table(lines):
+    for evaluation in _json_lines(lines, file_) if _is_json(lines) else _table(lines):
         found = {step: e for step, e in found.items() if step < evaluation.step}
         found[evaluation.step] = evaluation
     if not found:
@@ -100,15 +100,22 @@ def _is_json(lines: Sequence[str]) -> bool:
     return next((line.lstrip() for line in lines if line.strip()), "").startswith("{")
 
 
-def _json_lines(lines: Sequence[str]) -> Iterator[Evaluation]:
-    for line in lines:
+def _json_lines(lines: Sequence[str], path: Path) -> Iterator[Evaluation]:
+    for number, line in enumerate(lines, 1):
         try:
             entry = json.loads(line)
         except ValueError:
             # An empty line, or the last line of a run that was killed.
             continue
         if isinstance(entry, dict) and {"step", "epoch", "score", "losses"} <= set(entry):
-            yield _from_json(entry)
+            try:
+                yield _from_json(entry)
+            except (AttributeError, TypeError, ValueError, OverflowError) as error:
+                problem = f"this is no evaluation ({error})"
+                expected = "one as spacy_psa.JsonlLogger.v1 writes it, or no line"
+                raise ValueError(
+                    Errors.P145.format(path=path, line=number, problem=problem, expected=expected)
+                ) from error
 
 
 def _from_json(entry: dict[str, Any]) -> Evaluation:
@@ -116,13 +123,14 @@ def _from_json(entry: dict[str, Any]) -> Evaluation:
     if "words" not in entry:
         # From `spacy.ConsoleLogger.v3`, which writes percentages.
         scores = {name: value / (1 if name == "speed" else 100) for name, value in scores.items()}
+    epochs = entry.get("epochs")
     return Evaluation(
-        step=entry["step"],
-        epoch=entry["epoch"],
+        step=int(entry["step"]),
+        epoch=int(entry["epoch"]),
         score=_number(entry["score"]),
         scores=scores,
         losses={name: _number(value) for name, value in entry["losses"].items()},
-        epochs=entry.get("epochs"),
+        epochs=None if epochs is None else float(epochs),
     )
 
 

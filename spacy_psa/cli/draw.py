@@ -210,8 +210,17 @@ def attend(
     insight = look_inside(pipe, nlp(text, disable=later), n_tokens=n_tokens)
     images = attention_images(insight)
     if is_folder:
-        for name, image in images.items():
-            save_image(output_path / f"{name}{ending}", image)
+        paths = {output_path / f"{name}{ending}": image for name, image in images.items()}
+        for path, image in paths.items():
+            save_image(path, image)
+        others = [x for x in sorted(output_path.iterdir()) if x.suffix[1:] in FORMATS]
+        others = [path for path in others if path not in paths]
+        if others:
+            # Whose they are is unknown, so they stay
+            msg.warn(
+                f"{len(others)} other images were there before, such as {others[0].name}: if they "
+                "are of an earlier run, remove them, or choose another folder."
+            )
     elif ending == ".html":
         title = one_line(f"Inside {insight.component} of {title_names([model])[0]}")
         save_text(output_path, attention_page(insight, title))

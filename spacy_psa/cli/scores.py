@@ -65,8 +65,18 @@ def read_metrics(path: Path) -> dict[str, Any]:
         data = srsly.read_json(path)
     except ValueError as err:
         raise ValueError(Errors.P128.format(path=path)) from err
-    if not isinstance(data, dict):
+    try:
+        data = _with_names_of_spacy(data)
+        is_known = bool(_main_scores(data))
+    except (AttributeError, KeyError, TypeError) as err:
+        raise ValueError(Errors.P128.format(path=path)) from err
+    if not is_known:
         raise ValueError(Errors.P128.format(path=path))
+    return data
+
+
+def _with_names_of_spacy(data: dict[str, Any]) -> dict[str, Any]:
+    """Add the scores of metrics files of all kinds under their names in spaCy."""
     for value in list(data.values()):
         # `spacy evaluate --per-component` nests the scores one level deeper.
         if isinstance(value, dict) and _main_scores(value):
@@ -80,8 +90,6 @@ def read_metrics(path: Path) -> dict[str, Any]:
     for layer, per_label in (("conll", "per_type"), ("srl", "per_role")):
         if {"precision", "recall", "f1", per_label} <= set(data):
             data = {**data, **_as_in_spacy(layer, data, data[per_label])}
-    if not _main_scores(data):
-        raise ValueError(Errors.P128.format(path=path))
     return data
 
 

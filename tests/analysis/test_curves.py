@@ -121,6 +121,22 @@ def test_half_a_line_is_left_out(tmp_path: Path) -> None:
     assert [e.step for e in read_run(path).evaluations] == [0]
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        *({"scores": None}, {"losses": [1.0]}, {"step": None}, {"step": "a"}, {"epoch": "a"}),
+        *({"epochs": "a"}, {"step": math.nan}, {"score": 10**400}),
+    ],
+)
+def test_lines_that_are_no_evaluation_are_an_error_that_names_them(
+    tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    path = write_log(tmp_path / "a.jsonl", entry(0), {**entry(10), **changes}, entry(20))
+    path.write_text(path.read_text().replace("\n", "\r\n"), encoding="utf8", newline="")
+    with pytest.raises(ValueError, match=r"\[P145\].*a\.jsonl, line 2: "):
+        read_run(path)
+
+
 @pytest.mark.parametrize("content", ["", "no table\n", "{}\n", "E    #   SCORE\n"])
 def test_files_without_evaluations_are_an_error(tmp_path: Path, content: str) -> None:
     (tmp_path / "a.log").write_text(content, encoding="utf8")

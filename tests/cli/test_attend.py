@@ -80,6 +80,17 @@ def test_one_image_has_all_of_them_below_each_other(model: Path, tmp_path: Path)
     assert all(float(part.get("width")) <= float(root.get("width")) for part in parts)
 
 
+def test_images_of_an_earlier_run_are_told(model: Path, tmp_path: Path) -> None:
+    words = ("psa", "attend", model, "Ann saw Bob .", "--output", tmp_path)
+    (tmp_path / "notes.txt").write_text("mine", encoding="utf8")
+    assert "were there before" not in succeed(*words)
+    assert "were there before" not in succeed(*words)
+    (tmp_path / "99-gate.svg").write_text("<svg/>", encoding="utf8")
+    message = " ".join(succeed(*words).split())
+    assert "1 other images were there before, such as 99-gate.svg" in message
+    assert (tmp_path / "99-gate.svg").is_file()
+
+
 def test_images_in_a_folder_are_in_pixels_where_it_is_asked_for(
     model: Path, tmp_path: Path
 ) -> None:

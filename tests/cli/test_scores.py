@@ -137,7 +137,13 @@ def test_scores_per_type_that_are_none_are_left_out():
 
 
 @pytest.mark.parametrize(
-    "data", ["no JSON", [1], {}, {"loss": 1.0}, {"tag_acc": None}, {"reports": [1, {}]}]
+    "data",
+    [
+        *("no JSON", [1], {}, {"loss": 1.0}, {"tag_acc": None}, {"reports": [1, {}]}),
+        *({"reports": 1}, {"reports": [{"layer": "ents", "by_label": None}]}),
+        *({"reports": [{"layer": x, "by_label": [{"n": 1}]}]} for x in ("ents", 3)),
+        {"precision": 1.0, "recall": 1.0, "f1": 1.0, "per_type": [1]},
+    ],
 )
 def test_files_without_scores_are_errors(write, data):
     with pytest.raises(ValueError, match=r"P128.*psa\.json"):
