@@ -1472,6 +1472,15 @@ class Warnings(metaclass=_Coded):
         "'{name}' was calibrated (temperature {temperature:.3g}) before this training, which makes "
         "other probabilities: afterwards, calibrate it again, with `python -m spacy psa calibrate`."
     )
+    W450 = (
+        "'{first}' and '{name}' both predict {layer}, which is scored at the end of the pipeline: "
+        "the score is that of both together. Give them different layers, such as a 'spans_key' "
+        "each, or evaluate one of them, with `python -m spacy psa evaluate --component {first}`."
+    )
+    W451 = (
+        "doc.user_data has values that cannot be sent to another process ({names}), so a scorer "
+        "does not find them. Store plain values, or train in one process."
+    )
     # Earlier names (W440-W441)
     W440 = "{old} is now called {new}: say so next time."
     W441 = (

@@ -14,6 +14,7 @@ from thinc.api import Optimizer
 
 from ...annotation.base import Target
 from ...annotation.targets import make_target
+from ...errors import Warnings, warn
 from ...training.parameter_groups import note_pipeline
 
 logger = logging.getLogger("spacy")
@@ -59,6 +60,7 @@ def add_score_weights(nlp: Language, pipe: TrainablePipe) -> None:
     """
     if pipe.scorer is not tagger_score:
         return
+    _warn_of_same_layer(nlp, pipe)
     weights, own = nlp.config["training"]["score_weights"], pipe.target.score_weights
     if any(score in weights for score, weight in own.items() if weight is not None):
         return
@@ -66,6 +68,17 @@ def add_score_weights(nlp: Language, pipe: TrainablePipe) -> None:
     share = sum(filter(None, weights.values())) / len(others) if others else 1.0
     weights.update({score: weight and weight * share for score, weight in own.items()})
     logger.info("Added to [training.score_weights] for %r: %s", pipe.name, own)
+
+
+def _warn_of_same_layer(nlp: Language, pipe: TrainablePipe) -> None:
+    """Warn if a component before this one predicts the same: the scores of both are one."""
+    # Also if only some are trained at a time, as spaCy does with those from other pipelines
+    for name, other in nlp.components:
+        if name == pipe.name:
+            return
+        target = _target_of(other)
+        if target is not None and target.layer == pipe.target.layer:
+            warn(Warnings.W450.format(first=name, name=pipe.name, layer=pipe.target.assigns))
 
 
 def _target_of(pipe: object) -> Target | None:

@@ -19,12 +19,13 @@ from timeit import default_timer
 from types import SimpleNamespace
 from typing import Any, cast
 
+import srsly
 from spacy.language import Language
 from spacy.scorer import Scorer
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ...errors import Errors
+from ...errors import Errors, Warnings, warn
 from ..replay import ReplayedPipeline, Scores
 from .gradients import sum_gradients
 from .group import Group
@@ -168,7 +169,27 @@ def _score(
 def _to_bytes(doc: Doc) -> bytes:
     user_data: dict[Any, Any] = doc.user_data
     user_data.pop(TRANSFORMER_OUTPUT, None)
-    return doc.to_bytes(exclude=["tensor"])
+    try:
+        return doc.to_bytes(exclude=["tensor"])
+    except (TypeError, ValueError, OverflowError):
+        unwritable = [key for key, value in user_data.items() if not _is_writable((key, value))]
+        if not unwritable:
+            raise
+        for key in unwritable:
+            del user_data[key]
+        # A custom attribute is called by a tuple, whose second part is its name
+        names = {str(key[1] if isinstance(key, tuple) else key) for key in unwritable}
+        warn(Warnings.W451.format(names=", ".join(sorted(names))))
+        return doc.to_bytes(exclude=["tensor"])
+
+
+def _is_writable(value: Any) -> bool:
+    """Whether spaCy can write a value to bytes."""
+    try:
+        srsly.msgpack_dumps(value)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True
 
 
 def _plain(value: Any) -> Any:

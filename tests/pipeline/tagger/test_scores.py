@@ -189,6 +189,15 @@ def test_components_have_equal_shares_if_others_come_from_another_pipeline() -> 
     assert len(weights) == 3
 
 
+def test_two_components_that_predict_the_same_are_told_once() -> None:
+    nlp = make_nlp("spans")
+    nlp.add_pipe(NAME, "other", config={"model": tiny_model(), "target": "spans"})
+    nlp.add_pipe(NAME, "third", config={"model": tiny_model(), "target": "ents"})
+    with pytest.warns(UserWarning, match=r"W450.*'psa_tagger' and 'other'.*--component") as told:
+        nlp.initialize(lambda: make_examples(nlp))
+    assert sum("W450" in str(warning.message) for warning in told) == 1
+
+
 def test_spacys_components_have_equal_shares() -> None:
     nlp = make_nlp("ents")
     nlp.add_pipe("tagger")

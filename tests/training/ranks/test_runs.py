@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 import spacy
 import torch
+from spacy.language import Language
+from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import Adam
 
@@ -167,6 +169,26 @@ def test_development_data_that_differ_between_ranks_are_refused() -> None:
         evaluate(0, ["c d", "a b"])
     with pytest.raises(ValueError, match="P523"):
         evaluate(0, ["a b", "c d", "e f", "g h"])
+
+
+def test_values_that_cannot_be_sent_are_left_out_with_a_warning() -> None:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("psa_test_user_data")
+    group: Any = SimpleNamespace(
+        place=Place(0, 1, 0), is_first=True, share=lambda x: x, collect=lambda value: [value]
+    )
+    together = ranked_pipeline.evaluated_together(nlp, group)
+    example = Example.from_dict(nlp.make_doc("a b"), {})
+    with pytest.warns(UserWarning, match=r"W451.*\(big, cache\)"):
+        together.evaluate([example])
+    assert "cache" in nlp("a b").user_data
+
+
+@Language.component("psa_test_user_data")
+def add_user_data(doc: Doc) -> Doc:
+    """Add values of which msgpack can write one."""
+    doc.user_data.update({"cache": object(), "big": 10**40, "plain": [1]})
+    return doc
 
 
 def test_the_log_counts_the_sentences_of_all_ranks() -> None:
