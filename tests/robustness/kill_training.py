@@ -33,6 +33,7 @@ from thinc.api import Config
 from typer.main import get_command
 
 import spacy_psa.cli
+from spacy_psa.locks import LOCK
 
 ROOT = Path(__file__).parents[2]
 MODELS = ("model-last", "model-best")
@@ -180,7 +181,7 @@ class Trial:
         """Check a run that has finished, and clear its folder for the next one."""
         self.ends += 1
         ours, alone = (weights(folder) for folder in (self.output, self.folder / "alone"))
-        left_over = [str(path) for path in self.output.rglob(".*")]
+        left_over = [str(path) for path in self.output.rglob(".*") if path.name != LOCK]
         problem = None
         if code != 0:
             problem = f"exit code {code}: {self.log.read_text(encoding='utf8')}"
