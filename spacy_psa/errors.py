@@ -1413,7 +1413,7 @@ class Warnings(metaclass=_Coded):
         "and set [initialize.components.{name}.vocabulary] to it."
     )
     W435 = (
-        "The training of '{name}' goes nowhere: after {updates} updates, {n} evaluations in a row "
+        "The training of '{name}' goes nowhere: {n} evaluations in a row "
         "found {what}. Early in a training, that may pass. If the next ones do too, check that the "
         "annotation of the target is in the training data, and try what the config lacks of this: "
         "the optimizer, learning rate and dropout of `python -m spacy psa init-config --recipe "

@@ -254,4 +254,4 @@ class StagnationMonitor:
         self._idle = 0 if what is None else self._idle + 1
         if self._idle >= EVALUATIONS and not self._has_warned:
             self._has_warned = True
-            warn(Warnings.W435.format(name=name, updates=updates, n=self._idle, what=what))
+            warn(Warnings.W435.format(name=name, n=self._idle, what=what))

@@ -26,7 +26,7 @@ def messages(*evaluations: tuple[int, list[str], dict]) -> list[str]:
 
 def test_nothing_predicted_three_times() -> None:
     (message,) = messages(*((n, [], NONE) for n in (10, 20, 30, 40)))
-    assert "[W435]" in message and "after 30 updates, 3 evaluations" in message
+    assert "[W435]" in message and "goes nowhere: 3 evaluations in a row" in message
     assert "nothing at all" in message
 
 
