@@ -1461,7 +1461,8 @@ class Warnings(metaclass=_Coded):
     W447 = (
         "The component '{upstream}', to which '{name}' listens, has not read {text!r}, so the "
         "predictions mean nothing. Enable it, in front of '{name}'; in training, add it to "
-        "annotating_components."
+        "annotating_components; for a query, such as nbest, make the Doc with "
+        "nlp(text, disable=['{name}'])."
     )
     W448 = (
         "The component '{name}' listens to '{upstream}', but in prediction it gets the vectors of "

@@ -46,6 +46,10 @@ class Labeling:
 class TagQueries:
     """Answers queries about documents, which are not modified.
 
+    The components before this one must have read them, such as a transformer that it listens to,
+    but not the component itself, since existing annotation is kept unless `overwrite` is true:
+    `nlp(text, disable=["psa_tagger"])`.
+
     To run the model only once for several queries, call `distribution` and pass the result to the
     other methods, together with the same documents.
 
@@ -57,10 +61,11 @@ class TagQueries:
 
     def distribution(self, docs: Iterable[Doc]) -> LinearChain:
         """Compute the distribution over the tag sequences of documents, given the temperature, the
-        rules and, if `overwrite` is false, existing annotation. No span begins or ends with white
-        space, unless `allow_space` is true.
+        rules and, if `overwrite` is false, existing annotation, also that of an earlier prediction.
+        No span begins or ends with white space, unless `allow_space` is true.
 
-        docs (Iterable[Doc]): The documents.
+        docs (Iterable[Doc]): The documents, e.g. of `nlp(text, disable=["psa_tagger"])`: the
+            components before this one have read them.
         RETURNS (LinearChain): One chain per sentence, or per document without sentence boundaries,
             in order. Empty documents have none.
         RAISES (ValueError): If a rule does not fit its document, the component, or other rules, if

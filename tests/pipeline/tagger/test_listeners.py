@@ -10,9 +10,11 @@ import pytest
 import spacy
 import torch
 from spacy.language import Language
+from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import fix_random_seed
 
+from spacy_psa.inference import LinearChain
 from spacy_psa.training.optimizers import create_adamw
 
 from ...tiny_transformer import write_transformer
@@ -175,6 +177,35 @@ def test_an_embedding_that_has_not_read_the_text_is_missed(how: str) -> None:
         warnings.simplefilter("error")
         nlp("Ann saw Berlin .")
         learn(nlp, 1, annotates=["tok2vec", NAME])
+
+
+def ask(nlp: Language, query: str, docs: list[Doc]) -> Any:
+    more = {"nbest": [2], "sample": [1], "span_probs": [[[(0, 1, "PER")]]]}.get(query, [])
+    return getattr(tagger_of(nlp), query)(docs, *more)
+
+
+@pytest.mark.parametrize("query", ["nbest", "sample", "span_probs", "marginals", "entropy"])
+def test_a_query_about_a_text_that_was_not_read_says_how_to_make_it(query: str) -> None:
+    nlp = listening_nlp("ents")
+    remedy = rf"W447.*query.*nlp\(text, disable=\['{NAME}'\]\)"
+    with pytest.warns(UserWarning, match=remedy):
+        ask(nlp, query, [nlp.make_doc("Ann saw Berlin .")])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ask(nlp, query, [nlp("Ann saw Berlin .", disable=[NAME])])
+
+
+def test_queries_without_what_the_component_has_predicted() -> None:
+    nlp = listening_nlp()
+    learn(nlp, 5)
+    text = "Ann saw Berlin ."
+    ((best, _),) = ask(nlp, "nbest", [nlp(text, disable=[NAME])])
+    potentials = tagger_of(nlp).model.predict([nlp(text, disable=[NAME])])
+    chain = LinearChain(potentials, constraints=tagger_of(nlp).constraints)
+    assert best.probability == pytest.approx(chain.topk(1)[1].exp().item(), abs=1e-6)
+    assert best.tags == [token.tag_ for token in nlp(text)]
+    # Kept annotation leaves one labeling
+    assert ask(nlp, "nbest", [nlp(text)])[0][0].probability == pytest.approx(1.0)
 
 
 def test_an_embedding_of_another_pipeline_and_width_is_an_error() -> None:
