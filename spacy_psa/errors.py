@@ -510,6 +510,11 @@ class Errors(metaclass=_Coded):
         "copy of what it listens to, e.g. "
         "trained.replace_listeners('tok2vec', 'psa_tagger', ['model.tok2vec'])."
     )
+    P223 = (
+        "The component '{name}' listens to '{upstream}', but no embedding or transformer of this "
+        "name is in front of it in the pipeline (found: {options}).{suggestion} Put it there, or "
+        "correct upstream of the listener in [components.{name}.model]."
+    )
 
     # Embeddings (P240-P249)
     P240 = (

@@ -28,7 +28,7 @@ from .monitors import (
     skip_update,
     skips_update,
 )
-from .pretrained import check_transformers, load_frozen, warn_of_overwritten
+from .pretrained import check_transformers, check_upstream, load_frozen, warn_of_overwritten
 from .tagset import TagSet
 from .teaching import check_same_words, teaching_of
 from .vocabulary import Vocabulary, collect_words
@@ -141,6 +141,7 @@ class Learner(ABC):
             raise ValueError(Errors.P315.format(name=self.pipe.name, found=n_before, n_tags=n_tags))
         model.set_dim("nO", n_tags, force=True)
         if nlp is not None:
+            check_upstream(nlp, self.pipe)
             load_frozen(nlp, self.pipe)
         model.initialize(X=[eg.predicted for eg in islice(get_examples(), 10)])
         if nlp is not None:

@@ -9,9 +9,10 @@ from typing import Any
 from spacy.language import Language
 from spacy.pipeline.tok2vec import Tok2Vec, Tok2VecListener
 from spacy.tokens import Doc
+from spacy.ty import ListenedToComponent
 from thinc.api import Model
 
-from ..errors import Errors, Warnings, warn
+from ..errors import Errors, Warnings, suggestion, warn
 
 # Tokenizers without a limit have one of 10^30.
 NO_LIMIT = 1_000_000
@@ -39,6 +40,19 @@ def load_frozen(nlp: Language, pipe: Any) -> None:
         if name in nlp.disabled and is_missing and pipe.name in upstream.listening_components:
             upstream.initialize(list, nlp=nlp)
             upstream.find_listeners(pipe)
+
+
+def check_upstream(nlp: Language, pipe: Any) -> None:
+    """Check that what a component listens to is in front of it, where spaCy looks for it."""
+    if pipe.name not in nlp.component_names:
+        return
+    before = nlp.components[: nlp.component_names.index(pipe.name)]
+    options = [name for name, other in before if isinstance(other, ListenedToComponent)]
+    for node in _listeners(pipe.model):
+        if not options or node.upstream_name not in ("*", *options):
+            upstream, there = _upstream_of(node), ", ".join(map(repr, options)) or "none"
+            names = {"name": pipe.name, "upstream": upstream, "options": there}
+            raise ValueError(Errors.P223.format(**names, suggestion=suggestion(upstream, options)))
 
 
 def check_transformers(nlp: Language) -> None:

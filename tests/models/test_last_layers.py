@@ -288,5 +288,8 @@ def test_more_layers_than_there_are(bert: Path) -> None:
 
 
 def test_without_a_transformer() -> None:
+    nlp = make_nlp(last_layers(), initialize=False)
+    with pytest.raises(ValueError, match="P223"):
+        nlp.initialize(lambda: make_examples(nlp))
     with pytest.raises(ValueError, match="P241"):
-        make_nlp(last_layers())
+        nlp.get_pipe(NAME).initialize(lambda: make_examples(nlp))

@@ -229,6 +229,24 @@ def test_a_listener_to_any_embedding_misses_the_usual_one() -> None:
         nlp("Ann saw Berlin .")
 
 
+@pytest.mark.parametrize(
+    ("upstream", "problem"),
+    [
+        ("tok2vce", r"listens to 'tok2vce'.*\(found: 'tok2vec'\)\. Did you mean 'tok2vec'\? "),
+        ("ents", r"listens to 'ents'.*\(found: 'tok2vec'\)\. Put"),
+        ("late", r"listens to 'late'.*\(found: 'tok2vec'\)\. Put"),
+    ],
+)
+def test_a_listener_to_what_is_not_in_front_of_it(upstream: str, problem: str) -> None:
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("tok2vec", config={"model": HASH})
+    nlp.add_pipe(NAME, "ents", config={"model": tiny_model(), "target": "ents"})
+    nlp.add_pipe(NAME, config={"model": tiny_model(tok2vec={**LISTENER, "upstream": upstream})})
+    nlp.add_pipe("tok2vec", "late", config={"model": HASH})
+    with pytest.raises(ValueError, match=rf"P223.*'{NAME}' {problem}"):
+        nlp.initialize(lambda: make_examples(nlp))
+
+
 def raw(nlp: Language) -> list[Example]:
     return [Example(doc, doc.copy()) for doc in make_docs(nlp)]
 
@@ -348,6 +366,20 @@ def test_a_transformer_that_has_not_read_the_text_is_missed(
     nlp.disable_pipe("transformer")
     with pytest.warns(UserWarning, match=rf"W447.*to which '{NAME}' listens"):
         nlp("Ann saw Berlin .")
+
+
+@pytest.mark.parametrize("upstream", ["*", "transfomer"])
+def test_a_listener_to_a_transformer_that_is_not_there(upstream: str) -> None:
+    listener = {
+        "@architectures": "spacy-transformers.TransformerListener.v1",
+        "pooling": {"@layers": "reduce_mean.v1"},
+        "upstream": upstream,
+    }
+    pytest.importorskip("spacy_transformers", reason="spacy-transformers is not installed")
+    nlp = spacy.blank("xx")
+    nlp.add_pipe(NAME, config={"model": tiny_model(tok2vec=listener)})
+    with pytest.raises(ValueError, match=r"P223.*listens to 'transfo.*\(found: none\)\."):
+        nlp.initialize(lambda: make_examples(nlp))
 
 
 def test_a_transformer_that_is_frozen_but_annotates(transformer: Callable[[], Language]) -> None:
