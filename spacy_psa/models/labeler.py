@@ -140,7 +140,8 @@ def forward(
         overlap=model.attrs["overlap"],
         bucket_positions=PREDICTED_POSITIONS if on_cpu and not is_train else BUCKET_POSITIONS,
     )
-    if is_train:
+    n_labels = model.get_dim("nO")
+    if is_train and network.get_dim("nO") != n_labels:
         grow(model)
     potentials, backprop_network = network((flat, layout), is_train)
 
@@ -148,7 +149,8 @@ def forward(
         d_flat = backprop_network(d_potentials)
         return backprop_tok2vec(unflatten(model.ops, d_flat, [len(doc) for doc in docs]))
 
-    return padded(potentials, model.get_dim("nO")), backprop
+    has_all = potentials.n_labels == n_labels
+    return potentials if has_all else padded(potentials, n_labels), backprop
 
 
 def _network_forward(

@@ -119,7 +119,8 @@ def forward(
         empty = Potentials(torch.zeros(0, model.get_dim("nO")), ())
         zeros = model.ops.alloc2f(*flat.shape)
         return empty, lambda _: backprop_tok2vec(unflatten(model.ops, zeros, lengths))
-    if is_train:
+    n_labels = model.get_dim("nO")
+    if is_train and network.get_dim("nO") != n_labels:
         grow(model)
     potentials, backprop_network = network((flat, positions), is_train)
 
@@ -127,7 +128,7 @@ def forward(
         d_flat = backprop_network(d_potentials)
         return backprop_tok2vec(unflatten(model.ops, d_flat, lengths))
 
-    return padded(potentials, model.get_dim("nO")), backprop
+    return padded(potentials, n_labels), backprop
 
 
 def _network_forward(
