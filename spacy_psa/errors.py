@@ -704,8 +704,9 @@ class Errors(metaclass=_Coded):
     )
     P305 = (
         "The training examples have no labels for '{name}' (target '{target}'{key}). Annotated "
-        "in them: {found}. Set 'target' and 'spans_key' in [components.{name}] to that, or give "
-        "labels in [initialize.components.{name}]."
+        "in them: {found}. If that is nothing, annotate them, or check how they were converted; "
+        "otherwise set 'target' and 'spans_key' in [components.{name}] to that, or give labels in "
+        "[initialize.components.{name}]."
     )
     P306 = (
         "There are no training examples for '{name}'. Check the path of the training corpus, and "

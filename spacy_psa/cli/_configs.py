@@ -8,7 +8,7 @@ from ..errors import Errors
 from ._assembly import BEST, PAPER, assemble, assemble_roles, check_recipe, small_roles
 from ._names import LABELS_OF_TOKENS, ROLES
 from ._outputs import shell_line
-from ._schedule import epoch_settings, size_settings, training_docs
+from ._schedule import epoch_settings, proposition_settings, size_settings, training_docs
 from ._shared_inputs import Inputs, assemble_shared
 from ._templates import Template, names
 from ._training_files import vectors_width
@@ -41,9 +41,10 @@ def make_config(
     system (str): The system: the name of a file in `templates/systems` or, for semantic roles, in
         `templates/roles`.
     target (str): The target, of `TARGETS`. Several, separated by blanks, for a pipeline.
-    corpus (Optional[Path]): The .spacy file to train on. The schedule of the best recipe, and one
-        that counts epochs, are adapted to it (the papers' for roles counts updates). None for one
-        of a middle size or, by the paper, the corpus that papers use for the target.
+    corpus (Optional[Path]): The .spacy file, or a folder of them, to train on. The schedule of the
+        best recipe, that on a transformer, and one that counts epochs, are adapted to it (the
+        papers' for roles counts updates). None for one of a middle size or, by the paper, the
+        corpus that papers use for the target.
     docs (Optional[Sequence[Doc]]): Its Docs, where they have been read already.
     characters (Optional[str]): The character encoder: the name of a file in `templates/characters`.
         None for that of the system.
@@ -68,12 +69,14 @@ def make_config(
     if docs is None:
         docs = [] if corpus is None else training_docs(corpus)
     schedule: dict[str, Any] = {}
-    epoch = ""
+    said = {"epoch": ""}
     if recipe == BEST:
         in_sentences = target != ROLES and not inputs.raw
-        schedule, epoch = size_settings(corpus, docs, in_sentences=in_sentences)
+        schedule, said = size_settings(corpus, docs, in_sentences=in_sentences)
     elif "epochs" in settings:
-        schedule, epoch = epoch_settings(config, settings, target, corpus, docs)
+        schedule, said = epoch_settings(config, settings, target, corpus, docs)
+    elif "propositions" in settings:
+        schedule, said = proposition_settings(config, settings["propositions"], corpus, docs)
     values = {
         **schedule,
         "nlp.lang": lang,
@@ -87,7 +90,7 @@ def make_config(
         set_dot_to_object(config, setting, value)
     needs_vectors = vectors is None and recipe == PAPER and inputs.transformer is None
     usage = _usage(Path(name), target, corpus=corpus, needs_vectors=needs_vectors, gpu=gpu)
-    return template.write(fill(config), usage=usage, values={"epoch": epoch})
+    return template.write(fill(config), usage=usage, values=said)
 
 
 def _check_embedding(

@@ -96,5 +96,5 @@ CodeOption = Annotated[Path | None, typer.Option("--code", callback=_import_code
 TrainingCodeOption = Annotated[
     Path | None, typer.Option("--code", "-c", callback=_import_code, help=CODE_HELP)
 ]
-# For commands that take options such as --training.max_steps 100
+# For commands that take options such as --training.accumulate_gradient 2
 WITH_OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}

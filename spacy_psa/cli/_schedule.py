@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import Errors, Warnings, warn
-from ._docbins import read_docs
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -26,6 +25,9 @@ PATIENCE, LEAST_PATIENCE = 3, 300
 BATCH, DOUBLED_FROM = 16, 50_000
 # Sentences of the corpus if there is none
 MIDDLE = 3_000
+# Updates for roles on a transformer
+LEAST_FOR_ROLES = 800
+FOR_CORPUS = "For {which} corpus, pass it to psa init-config with --corpus."
 
 
 @dataclass(frozen=True)
@@ -54,34 +56,31 @@ class Schedule:
 
     def settings(self, *, in_sentences: bool = True) -> dict[str, Any]:
         """Describe the schedule as settings of a config."""
-        rate = "training.optimizer.learn_rate"
         return {
-            "training.max_steps": self.updates,
+            **_length(self.updates),
             "training.eval_frequency": self.every,
             "training.patience": max(PATIENCE * self.every, LEAST_PATIENCE),
-            f"{rate}.warmup_steps": self.updates // 10,
-            f"{rate}.total_steps": self.updates,
             **({"training.batcher.size": self.batch} if in_sentences else {}),
         }
 
 
 def size_settings(
     corpus: Path | None, docs: "Sequence[Doc]", *, in_sentences: bool
-) -> tuple[dict[str, Any], str]:
+) -> tuple[dict[str, Any], dict[str, str]]:
     """Choose the schedule of the best recipe for a corpus with these Docs, or one of a middle size:
-    the settings, and the description of the corpus for the comments."""
+    the settings, and what the comments say of the corpus."""
     from ..training.corpora import SMALLEST
 
     if corpus is None:
         sentences = MIDDLE
-        about = f"{sentences:,} sentences. For your corpus, pass it to psa init-config with "
-        about += "--corpus."
+        about = f"{sentences:,} sentences. {FOR_CORPUS.format(which='your')}"
     else:
         sentences = len(docs)
         if sentences < SMALLEST:
             warn(Warnings.W436.format(path=corpus, n=sentences, smallest=SMALLEST))
-        about = f"the {sentences:,} Docs of {corpus.name}."
-    return Schedule(sentences).settings(in_sentences=in_sentences), about
+        about = f"the {sentences:,} Docs of {corpus.name}"
+        about += f", as many as for {FEWEST:,}." if sentences < FEWEST else "."
+    return Schedule(sentences).settings(in_sentences=in_sentences), {"epoch": about}
 
 
 def epoch_settings(
@@ -90,13 +89,13 @@ def epoch_settings(
     target: str,
     corpus: Path | None,
     docs: "Sequence[Doc]",
-) -> tuple[dict[str, Any], str]:
+) -> tuple[dict[str, Any], dict[str, str]]:
     """Adapt a schedule that counts epochs to a corpus with these Docs, or that of the target: the
-    settings, and the description of an epoch for the comments."""
+    settings, and what the comments say of an epoch."""
     if corpus is None:
         lengths = [settings["tokens"] // settings["sentences"]] * settings["sentences"]
-        epoch = f"{len(lengths):,} sentences of {settings['corpus']}. For another corpus, pass it "
-        epoch += "to psa init-config with --corpus."
+        epoch = f"{len(lengths):,} sentences of {settings['corpus']}. "
+        epoch += FOR_CORPUS.format(which="another")
     else:
         lengths = [len(doc) for doc in docs]
         epoch = f"{len(lengths):,} Docs of {corpus.name}."
@@ -105,14 +104,48 @@ def epoch_settings(
     values = {
         setting: max(n * steps, least.get(setting, 0)) for setting, n in settings["epochs"].items()
     }
-    return {**settings.get(target, {}), **values}, epoch
+    said = {"epoch": epoch, "steps": f"{steps:,} update(s)"}
+    if "training.max_steps" in values:
+        said["epochs"] = f"{values['training.max_steps'] / steps:,.0f}"
+    return {**settings.get(target, {}), **values}, said
+
+
+def proposition_settings(
+    config: "Config", propositions: int, corpus: Path | None, docs: "Sequence[Doc]"
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Adapt a schedule for so many propositions to those of a corpus with these Docs: the settings,
+    and what the comments say of the corpus."""
+    from ..annotation.propositions import get_frames
+
+    if corpus is None:
+        return {}, {"epoch": f"{propositions:,} propositions. {FOR_CORPUS.format(which='your')}"}
+    n = sum(len(get_frames(doc)) for doc in docs)
+    training = config["training"]
+    evaluations = training["max_steps"] // training["eval_frequency"]
+    every = round(training["eval_frequency"] * n / propositions)
+    every = max(every, -(-LEAST_FOR_ROLES // evaluations))
+    values = {"training.eval_frequency": every, **_length(every * evaluations)}
+    return values, {"epoch": f"the {n:,} propositions of {corpus.name}."}
+
+
+def _length(updates: int) -> dict[str, int]:
+    """The settings of a training of so many updates, the first tenth of which it warms up."""
+    rate = "training.optimizer.learn_rate"
+    return {
+        "training.max_steps": updates,
+        f"{rate}.warmup_steps": updates // 10,
+        f"{rate}.total_steps": updates,
+    }
 
 
 def training_docs(path: Path) -> "list[Doc]":
-    """Read the Docs used in training: those with tokens."""
-    from spacy.vocab import Vocab
+    """Read the Docs used in training, of a file or a folder: those with tokens."""
+    from ..training.corpora import check_readable
+    from ._predictions import read_data
 
-    docs = [doc for doc in read_docs(path, Vocab()) if len(doc)]
+    if path.is_dir():
+        check_readable("spacy.Corpus.v1", path)
+    docs = [doc for doc in read_data([path]) if len(doc)]
     if not docs:
         raise ValueError(Errors.P192.format(path=path))
     return docs

@@ -86,7 +86,8 @@ def distill_cli(
     Train a pipeline on what a teacher says of texts. It gives probabilities to their labels,
     whether or not they are annotated. The teacher runs once: its probabilities are kept in
     OUTPUT/teacher. Training is that of `psa train` with OUTPUT/distill.cfg. To override settings of
-    the config, use options such as --training.max_steps 100.
+    the config, use options such as --training.accumulate_gradient 2. A shorter run needs a shorter
+    schedule, not only --training.max_steps: see docs/training.md.
     """
     from ..distillation.filling import Settings
     from ..private_names import config_overrides

@@ -96,7 +96,9 @@ def init_config_cli(
     ] = BEST,
     corpus: Annotated[
         Path | None,
-        typer.Option("--corpus", "-c", help="Training data (.spacy), to adapt the schedule to"),
+        typer.Option(
+            "--corpus", "-c", help="Training data (.spacy file or folder), to adapt the schedule to"
+        ),
     ] = None,
     vectors: Annotated[
         str | None, typer.Option("--vectors", "-v", help="Folder or package of spaCy vectors")

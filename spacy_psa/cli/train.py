@@ -82,7 +82,8 @@ def train_cli(
     """
     Train a pipeline like `spacy train`, with checkpoints. Resume an interrupted run with --resume:
     it ends with the same weights as without the interruption. To override settings of the config,
-    use options such as --training.max_steps 100. With --workers, or under torchrun, several
+    use options such as --training.accumulate_gradient 2. A shorter run needs a shorter schedule,
+    not only --training.max_steps: see docs/training.md. With --workers, or under torchrun, several
     processes take the steps of one.
     """
     from spacy.util import logger

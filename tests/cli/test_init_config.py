@@ -222,6 +222,25 @@ def test_comments_say_which_corpus_the_epochs_are_of(corpus: Path) -> None:
     assert "CoNLL-2000" not in text
 
 
+def test_a_corpus_may_be_a_folder(corpus: Path, tmp_path: Path) -> None:
+    more = tmp_path / "more"
+    (more / "below").mkdir(parents=True)
+    shutil.copy(corpus, more / "one.spacy")
+    shutil.copy(corpus, more / "below" / "two.spacy")
+    (more / "notes.txt").write_text("")
+    (more / ".hidden.spacy").write_text("")
+    path = tmp_path / "x.cfg"
+    options = ("--system", "psa", "--target", "ents", "--corpus", more)
+    output = succeed("psa", "init-config", path, *options)
+    config, text = Config().from_disk(path, interpolate=False), path.read_text("utf8")
+    assert config["paths"]["train"] == str(more) and "for the 50 Docs of more" in text
+    assert "--paths.train" not in output
+
+    (tmp_path / "none").mkdir()
+    with pytest.raises(ValueError, match=r"P471.*none"):
+        config_of(corpus=tmp_path / "none")
+
+
 def test_comments_stand_above_what_they_are_about() -> None:
     lines = make_config("psa", "ents", name="x.cfg", recipe="paper").splitlines()
     place = lines.index("initial_rate = 0.015")
@@ -460,7 +479,7 @@ def test_the_best_recipe_has_the_same_rate_for_all_else(
 
 def test_the_best_recipe_fits_the_corpus(corpus: Path) -> None:
     text = make_config("psa", "ents", name="x.cfg", corpus=corpus)
-    assert "# In updates: for the 25 Docs of train.spacy." in text
+    assert "# In updates: for the 25 Docs of train.spacy, as many as for 1,000.\n" in text
     assert "max_steps = 880\n" in text
     assert "# In updates: for 3,000 sentences." in make_config("psa", "ents", name="x.cfg")
     assert "#     --paths.dev dev.spacy\n" in text

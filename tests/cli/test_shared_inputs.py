@@ -20,6 +20,7 @@ from spacy.util import load_model_from_config, registry, resolve_dot_names
 from spacy.vocab import Vocab
 from thinc.api import Adam, Config
 
+from spacy_psa.annotation.propositions import get_frames
 from spacy_psa.cli import _transformers
 from spacy_psa.cli._assembly import RECIPES
 from spacy_psa.cli._configs import make_config
@@ -340,9 +341,34 @@ def test_settings_for_a_gpu(bert: Path) -> None:
 def test_a_small_corpus_has_enough_updates(bert: Path, tmp_path: Path) -> None:
     docs = [Doc(Vocab(), words=WORDS)] * 30
     DocBin(docs=docs).to_disk(tmp_path / "train.spacy")
-    training = config_of("psa", "ents", bert, corpus=tmp_path / "train.spacy")["training"]
+    corpus = tmp_path / "train.spacy"
+    text = make_config("psa", "ents", name="x.cfg", corpus=corpus, inputs=Inputs(str(bert)))
+    training = Config().from_str(text)["training"]
     assert training["max_steps"] == training["optimizer"]["learn_rate"]["total_steps"] == 800
     assert training["eval_frequency"] == 50
+    said = " ".join(text.replace("\n# ", " ").split())
+    assert "Ten epochs, and at least 800 updates: here 800 epochs max_steps = 800" in said
+    assert "An epoch has 1 update(s): 30 Docs of train.spacy. eval_frequency = 50" in said
+    assert "A tenth of the training warmup_steps = 80" in said
+
+
+@pytest.mark.parametrize(
+    ("encoder", "n", "updates", "every"),
+    [(None, 4, 801, 89), (None, 20_000, 2700, 300), ("none", 4, 800, 100)],
+)
+def test_roles_have_as_many_epochs_for_any_number_of_propositions(
+    bert: Path, tmp_path: Path, encoder: str | None, n: int, updates: int, every: int
+) -> None:
+    (example,) = srl_data.make_examples(spacy.blank("en"))[:1]
+    docs = [example.reference] * (n // len(get_frames(example.reference)))
+    inputs = Inputs(str(bert), encoder=encoder)
+    corpus = tmp_path / "train.spacy"
+    text = make_config("deepatt", "roles", name="x.cfg", corpus=corpus, docs=docs, inputs=inputs)
+    training = Config().from_str(text)["training"]
+    rate = training["optimizer"]["learn_rate"]
+    assert (training["max_steps"], training["eval_frequency"]) == (updates, every)
+    assert (rate["total_steps"], rate["warmup_steps"]) == (updates, updates // 10)
+    assert f"{n:,} propositions of train.spacy" in text.replace("\n# ", " ")
 
 
 def test_components_share_an_embedding_of_the_width_of_the_vectors(tmp_path: Path) -> None:
