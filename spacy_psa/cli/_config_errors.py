@@ -183,6 +183,19 @@ def check_numbers(training: Mapping[str, Any]) -> None:
         _check(training.get(name), ARGUMENTS, f"training.{name}")
 
 
+def check_groups(settings: Mapping[str, Any], path: object) -> None:
+    """Check the names of components in the optimizer's groups for typos. A group without parameters
+    is an error in any case, but only at the first update."""
+    known = settings["nlp"].get("pipeline") or []
+    groups = (settings["training"].get("optimizer") or {}).get("groups") or {}
+    for group, block in groups.items():
+        for name in (block.get("components") or ()) if isinstance(block, Mapping) else ():
+            if name not in known and suggestion(name, known):
+                where = f" for [training.optimizer.groups.{group}]"
+                problem = _unknown("component", name, known, where)
+                raise ValueError(Errors.P437.format(path=path, problem=problem))
+
+
 def _check(settings: Any, ranges: Mapping[str, Range], section: str) -> None:
     for name, value in settings.items() if isinstance(settings, Mapping) else ():
         if ranges is ARGUMENTS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
@@ -12,6 +12,15 @@ from ..errors import Errors
 
 # Of a transformer whose positions are not limited
 MAX_PIECES = 512
+# What the folder of one must have, and the names of the files; large weights are in parts
+NEEDED = {
+    "config.json": ["config.json"],
+    "weights (model.safetensors or pytorch_model.bin)": [
+        "model.safetensors*",
+        "pytorch_model.bin*",
+    ],
+}
+TOKENIZERS = ["tokenizer.json", "vocab.*", "*.model"]
 # How long the hub may take to answer, in seconds
 PATIENCE = 2.0
 
@@ -34,20 +43,34 @@ def max_pieces(name: str) -> int:
     """Find the maximum number of subwords that a transformer reads at once."""
     if find_spec("spacy_transformers") is None:
         raise ValueError(Errors.P195)
-    from transformers import AutoConfig, AutoTokenizer
-
     from ..pipeline.pretrained import NO_LIMIT, n_positions
 
-    config, tokenizer = (_load(auto.from_pretrained, name) for auto in (AutoConfig, AutoTokenizer))
+    config, tokenizer = _load_parts(name)
     limits = [tokenizer.model_max_length, n_positions(config) or MAX_PIECES]
     return min(limit for limit in limits if limit < NO_LIMIT)
 
 
 def check_transformer(name: str) -> None:
     """Check that a transformer is in a folder or the local cache, or can be downloaded."""
-    from transformers import AutoConfig
+    _load_parts(name)
 
-    _load(AutoConfig.from_pretrained, name)
+
+def _load_parts(name: str) -> tuple[Any, Any]:
+    """Load the config and the tokenizer of a transformer."""
+    from transformers import AutoConfig, AutoTokenizer
+
+    config = _load(AutoConfig.from_pretrained, name)
+    try:
+        return config, _load(AutoTokenizer.from_pretrained, name)
+    except ValueError:
+        # Without any file, it asks for packages for the formats of tokenizers that it tries last
+        if not Path(name).is_dir() or _has_file(Path(name), TOKENIZERS):
+            raise
+    problem = (
+        "it has no tokenizer: tokenizer.json or, for some transformers, vocab.txt, vocab.json "
+    )
+    problem += "and merges.txt, or a file that ends in .model"
+    raise ValueError(Errors.P196.format(path=name, problem=problem))
 
 
 def _load(load: Callable[..., Any], name: str) -> Any:
@@ -65,8 +88,8 @@ def _load(load: Callable[..., Any], name: str) -> Any:
             problem = "it is not in the cache of this computer, and the Hugging Face Hub does not "
             raise OSError(problem + "answer")
         return load(name)
-    except ImportError as err:  # of packages for the formats of tokenizers that it tries last
-        problem = f"it has no tokenizer, or one that cannot be read here ({_first_sentence(err)})"
+    except ImportError as err:
+        problem = f"its tokenizer cannot be read here ({_first_sentence(err)})"
         raise ValueError(Errors.P196.format(path=name, problem=problem)) from err
     except (OSError, ValueError) as err:
         problem = _first_sentence(err)
@@ -98,6 +121,11 @@ def _hub_answers() -> bool:
     return bool(answers)
 
 
+def _has_file(folder: Path, patterns: Iterable[str]) -> bool:
+    """Whether a folder has a file of one of these names."""
+    return any(path.is_file() for pattern in patterns for path in folder.glob(pattern))
+
+
 def _check_folder(name: str) -> None:
     """Check that a folder has a transformer, whose weights are whole; anything else may be a name.
 
@@ -105,11 +133,12 @@ def _check_folder(name: str) -> None:
     from safetensors import SafetensorError, safe_open
 
     folder = Path(name)
-    if folder.is_dir() and not (folder / "config.json").is_file():
-        found = sorted(path.name for path in folder.iterdir())
-        listed = ", ".join([*found[:8], *(["..."] if len(found) > 8 else [])]) or "nothing"
-        problem = f"it has no config.json, but {listed}"
-        raise ValueError(Errors.P196.format(path=name, problem=problem))
+    for what, patterns in NEEDED.items() if folder.is_dir() else ():
+        if not _has_file(folder, patterns):
+            found = sorted(path.name for path in folder.iterdir())
+            listed = ", ".join([*found[:8], *(["..."] if len(found) > 8 else [])]) or "nothing"
+            problem = f"it has no {what}, but {listed}"
+            raise ValueError(Errors.P196.format(path=name, problem=problem))
     for file in folder.glob("*.safetensors"):
         try:
             with safe_open(file, framework="numpy"):

@@ -20,6 +20,7 @@ from ..locks import FolderLock
 from ..output_errors import output_errors
 from ..terminal import msg
 from ._config_errors import (
+    check_groups,
     check_numbers,
     check_sections,
     config_errors,
@@ -226,6 +227,7 @@ def train_as_rank(
             settings = json.loads(json.dumps(config.interpolate()))
         check_sections(config, config_path)
         check_numbers(settings["training"])
+        check_groups(settings, config_path)
         check_precision(settings, use_gpu)
         warn_of_unknown_settings(config)
         if output_path.is_dir():

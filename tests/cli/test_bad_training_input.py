@@ -242,6 +242,11 @@ def fail_psa_train(output: Path, *arguments: object) -> str:
         (f"{BILSTM}.@architectures", "spacy_psa.BiLSTMM.v1", "Did you mean 'spacy_psa.BiLSTM.v1'?"),
         ("--corpora.train.@readers", "spacy.Corpuss.v1", "Did you mean 'spacy.Corpus.v1'?"),
         ("--training.optimizer.learn_rat", "0.1", "[P437]|Did you mean 'learn_rate'?"),
+        (
+            "--training.optimizer.groups",
+            '{"slow": {"components": ["psa_por"]}}',
+            "[P437]|component 'psa_por' for [training.optimizer.groups.slow]|mean 'psa_pos'?",
+        ),
         ("--nlp.pipeline", '["psa_por"]', "component 'psa_por'. Did you mean 'psa_pos'?"),
     ],
 )

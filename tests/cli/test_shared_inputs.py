@@ -461,18 +461,25 @@ def test_the_comments_on_roles_are_about_what_is_there(bert: Path) -> None:
         (["--target", "ents", "--transformer", "{empty}"], "P196.*has no config.json, but nothing"),
         (["--target", "ents", "--transformer", "{bare}"], "P196.*but notes.txt.*save_pretrained"),
         (["--target", "ents", "--transformer", "{broken}"], "P197.*broken"),
-        (["--target", "ents", "--transformer", "{alone}"], "P196.*alone.*it has no tokenizer"),
+        (["--target", "ents", "--transformer", "{alone}"], "P196.*no tokenizer: tokenizer.json or"),
+        (
+            ["--target", "ents", "--transformer", "{light}"],
+            "P196.*it has no weights.*, but config.json",
+        ),
         (["--target", "ents", "--transformer", "{cut}"], "P196.*cut.*model.safetensors is damaged"),
     ],
 )
 def test_what_does_not_go_together_or_is_not_there(
     bert: Path, tmp_path: Path, options: list[str], message: str
 ) -> None:
-    made = ("empty", "bare", "broken", "alone")
+    made = ("empty", "bare", "broken", "alone", "light")
     folders = {"bert": bert, "cut": tmp_path / "cut", **{name: tmp_path / name for name in made}}
     for name in made:
         folders[name].mkdir()
-    shutil.copy(bert / "config.json", folders["alone"])
+    for name in ("alone", "light"):
+        shutil.copy(bert / "config.json", folders[name])
+    for name in ("alone", "broken"):
+        shutil.copy(bert / "model.safetensors", folders[name])
     shutil.copytree(bert, folders["cut"])
     (folders["cut"] / "model.safetensors").write_bytes(b"version https://git-lfs.github.com/spec/")
     (folders["bare"] / "notes.txt").write_text("")
@@ -480,8 +487,25 @@ def test_what_does_not_go_together_or_is_not_there(
     filled = [option.format(**folders) for option in options]
     result = run("psa", "init-config", tmp_path / "x.cfg", "--system", "psa", *filled)
     assert result.exit_code == 1
-    assert re.search(message, " ".join(plain(result.output).split()))
+    printed = " ".join(plain(result.output).split())
+    assert re.search(message, printed) and "protobuf" not in printed
     assert not (tmp_path / "x.cfg").exists()
+
+
+@pytest.mark.parametrize("pattern", ["*.safetensors", "*vocab*|tokenizer*"])
+def test_what_a_transformer_lacks_is_named_before_training(
+    bert: Path, tmp_path: Path, pattern: str
+) -> None:
+    folder = shutil.copytree(bert, tmp_path / "bert")
+    DocBin(docs=[Doc(Vocab(), words=WORDS)]).to_disk(tmp_path / "train.spacy")
+    config = config_of("psa", "ents", folder)
+    config["paths"].update(train=str(tmp_path / "train.spacy"), dev=str(tmp_path / "train.spacy"))
+    check_training_files(config)
+    for path in [path for part in pattern.split("|") for path in folder.glob(part)]:
+        path.unlink()
+    missing = "weights" if "safe" in pattern else "tokenizer"
+    with pytest.raises(ValueError, match=rf"P196.*bert.*it has no {missing}"):
+        check_training_files(config)
 
 
 def test_a_name_that_cannot_be_downloaded(bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
