@@ -434,6 +434,13 @@ class Errors(metaclass=_Coded):
         "The model data belongs to a different configuration: {problem}. Load it with the "
         "config.cfg that was saved next to it, e.g. with spacy.load."
     )
+    P204 = (
+        "The model data is of {found} layers, but config.cfg describes {n}. Load it with the "
+        "config.cfg that was saved next to it. If that is this one, perhaps nlp.replace_listeners "
+        "was called with another section than the listener's, such as 'model.tok2vec' instead of "
+        "'model.tok2vec.transformer', where LastLayers listens: call it again on the pipeline from "
+        "before, and save that."
+    )
     P205 = (
         "There are no training documents to collect words from. Check the path of the training "
         "corpus, and that the corpus is not empty."

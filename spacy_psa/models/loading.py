@@ -42,9 +42,11 @@ def read_model(model: Model, data: bytes) -> None:
     except Exception as error:
         raise ValueError(Errors.P202.format(problem=error)) from error
     nodes = list(model.walk())
-    problem = _layout_problem(message, len(nodes))
+    problem = _layout_problem(message)
     if problem is not None:
         raise ValueError(Errors.P202.format(problem=problem))
+    if len(message["nodes"]) != len(nodes):
+        raise ValueError(Errors.P204.format(found=len(message["nodes"]), n=len(nodes)))
     parts = zip(*(message[part] for part in ("nodes", "attrs", "params", "shims")), strict=True)
     for node, (info, attrs, params, shims) in zip(nodes, parts, strict=True):
         _check(
@@ -110,7 +112,7 @@ def _is_ours(node: Model) -> bool:
     return getattr(function_of(node), "__module__", "").startswith(OURS)
 
 
-def _layout_problem(message: Any, n_nodes: int) -> str | None:
+def _layout_problem(message: Any) -> str | None:
     """Find problems with the message as a whole."""
     if not isinstance(message, dict):
         return f"it is of type {type(message).__name__}"
@@ -118,8 +120,8 @@ def _layout_problem(message: Any, n_nodes: int) -> str | None:
         items = message.get(part)
         if not isinstance(items, list) or not all(isinstance(item, kind) for item in items):
             return f"its part '{part}' is missing or has the wrong type"
-        if len(items) != n_nodes:
-            return f"it has {part} for {len(items)} layers, but the model has {n_nodes}"
+        if len(items) != len(message["nodes"]):
+            return f"it has {part} for {len(items)} layers, but nodes for {len(message['nodes'])}"
     return None
 
 

@@ -247,6 +247,16 @@ def test_replaced_listeners(bert: Path, tok2vec: dict, path: str, tmp_path: Path
     )
 
 
+@pytest.mark.parametrize("tok2vec", [last_layers(), beside_words(last_layers())])
+def test_listeners_replaced_in_another_section(bert: Path, tok2vec: dict, tmp_path: Path) -> None:
+    nlp = make_nlp(tok2vec, transformer_model(bert))
+    nlp.replace_listeners("transformer", NAME, ["model.tok2vec"])
+    nlp.to_disk(tmp_path)
+    problem = r"P204.* [79] layers, but config.cfg describes 4\..*replace_listeners.*again"
+    with pytest.raises(ValueError, match=problem):
+        spacy.load(tmp_path)
+
+
 def test_the_example_of_the_reference(bert: Path) -> None:
     (block,) = [
         block for block in code_blocks(BLOCKS / "last-layers.md", "cfg") if "LastLayers" in block
