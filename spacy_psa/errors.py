@@ -1044,6 +1044,10 @@ class Errors(metaclass=_Coded):
         "{path} cannot be written: {reason}. The previous content is unchanged. Choose another "
         "location or name."
     )
+    P413 = (
+        "{path} cannot be written: {reason}. The previous content is unchanged. Raise the limit on "
+        "the size of files (ulimit -f), or choose a disk that takes larger ones, and try again."
+    )
 
     # Robustness: hostile models and data (P420-P429)
     P420 = (

@@ -77,4 +77,6 @@ def _describe(error: OSError, path: Path) -> str:
         return Errors.P410.format(path=path, reason=reason)
     if error.errno in DENIED:
         return Errors.P411.format(path=path, reason=reason)
+    if error.errno == errno.EFBIG:
+        return Errors.P413.format(path=path, reason=reason)
     return Errors.P412.format(path=path, reason=reason)

@@ -256,19 +256,13 @@ def train_as_rank(
         config = load_config(config_path, overrides=overrides, interpolate=False)
     with gpu_errors(use_gpu):
         setup_gpu(use_gpu)
-    if group is None:
-        make_output()
-    else:
-        group.first(make_output)
-    msg.info(f"Saving to output directory: {output_path}")
     msg.divider("Initializing pipeline")
     with config_errors(config_path):
         nlp = init_nlp(config, use_gpu=use_gpu)
     msg.good("Initialized pipeline")
-    msg.divider("Training pipeline")
     make = TrainingRun if group is None else partial(RankedRun, group=group)
     settings = json.loads(json.dumps(config.interpolate()))
-    make(
+    training_run = make(
         nlp,
         output_path,
         config=settings,
@@ -278,7 +272,15 @@ def train_as_rank(
         use_gpu=use_gpu,
         stdout=sys.stdout,
         stderr=sys.stderr,
-    ).train()
+    )
+    # Only now, so that a run that fails before leaves no folder
+    if group is None:
+        make_output()
+    else:
+        group.first(make_output)
+    msg.info(f"Saving to output directory: {output_path}")
+    msg.divider("Training pipeline")
+    training_run.train()
     best = output_path / "model-best"
     if (group is None or group.is_first) and best.is_dir():
         corpus = settings.get("corpora", {}).get("dev", {})

@@ -127,6 +127,15 @@ def test_two_runs_that_begin_at_once_are_an_error_for_the_second(
     assert [path.name for path in other.folder.iterdir()] == [".lock"]
 
 
+@pytest.mark.parametrize("place", ["out", "new/out"])
+def test_a_run_that_fails_in_initialization_leaves_no_folder(
+    tmp_path: Path, config: Path, place: str
+) -> None:
+    unknown = ("--components.psa_tagger.label_weights", '{"NOPE": 2.0}')
+    assert "NOPE" in fail(config, "--output", tmp_path / place, *unknown)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.skipif(os.name != "posix", reason="locks of POSIX")
 def test_a_disk_without_locks_is_trained_on(
     tmp_path: Path, config: Path, monkeypatch: pytest.MonkeyPatch

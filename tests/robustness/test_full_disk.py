@@ -130,7 +130,7 @@ def test_a_command_that_is_stopped_within_a_file_leaves_all_as_it_was(
     with limited_files(size):
         result = run("psa", *words)
     assert result.exit_code == 1 and isinstance(result.exception, SystemExit)
-    assert "[P412]" in result.output and "old.spacy" in "".join(plain(result.output).split())
+    assert "[P413]" in result.output and "old.spacy" in "".join(plain(result.output).split())
     assert contents(folder) == before
 
 
@@ -177,7 +177,7 @@ def test_what_was_saved_stays_at_any_moment(saved: Path, name: str) -> None:
 @pytest.mark.parametrize("name", ["component", "pipeline", "copy", "checkpoint"])
 def test_what_was_saved_stays_if_a_file_is_cut_off(saved: Path, name: str, size: int) -> None:
     before = contents(saved)
-    with limited_files(size), pytest.raises(OutputError, match=r"\[P41[02]\]"):
+    with limited_files(size), pytest.raises(OutputError, match=r"\[P41[03]\]"):
         savers(saved)[name]()
     assert contents(saved) == before
     assert read_checkpoint(saved / "checkpoint") == CHECKPOINT

@@ -217,7 +217,7 @@ def test_a_log_whose_only_line_was_cut_off_is_begun_anew(tmp_path: Path) -> None
 def test_a_line_of_the_log_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "train.jsonl"
     path.write_text('{"step": 0}\n', encoding="utf8")
-    with limited_files(20), pytest.raises(OutputError, match=r"\[P412\].*train.jsonl"):
+    with limited_files(20), pytest.raises(OutputError, match=r"\[P413\].*train.jsonl"):
         _append(path, '{"step": 200}\n')
     assert path.read_text(encoding="utf8") == '{"step": 0}\n'
 
