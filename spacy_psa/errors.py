@@ -1499,6 +1499,11 @@ class Warnings(metaclass=_Coded):
         "doc.user_data has values that cannot be sent to another process ({names}), so a scorer "
         "does not find them. Store plain values, or train in one process."
     )
+    W452 = (
+        "Training ends after max_steps = {steps} updates, but the learning rate is for "
+        "total_steps = {total}: it will not have decayed. Set total_steps in "
+        "[training.optimizer.learn_rate] to {steps}, too, and warmup_steps to a tenth."
+    )
     # Earlier names (W440-W441)
     W440 = "{old} is now called {new}: say so next time."
     W441 = (

@@ -52,7 +52,9 @@ def jsonl_logger(
     ) -> tuple[LogStep, Callable[[], None]]:
         clean = ExitStack()
         clean.enter_context(plain_warnings())
-        check_corpora(nlp.config.interpolate())
+        config = nlp.config.interpolate()
+        check_corpora(config)
+        check_schedule(config["training"])
         check_calibration(nlp)
         out = SafeStream(stdout)
         table = console_logger_v3(console_output=console_output)(nlp, out, stderr)
@@ -67,6 +69,14 @@ def jsonl_logger(
         return log.log_step, clean.close
 
     return start
+
+
+def check_schedule(training: dict[str, Any]) -> None:
+    """Warn if training ends long before its learning rate has decayed."""
+    schedule = training["optimizer"].get("learn_rate")
+    total = schedule.get("total_steps", 0) if isinstance(schedule, dict) else 0
+    if 0 < training["max_steps"] < total / 2:
+        warn(Warnings.W452.format(steps=training["max_steps"], total=total))
 
 
 def check_calibration(nlp: Language) -> None:

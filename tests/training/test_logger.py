@@ -187,6 +187,19 @@ def test_training_calibrated_components_is_noted(nlp: Language) -> None:
         jsonl_logger()(nlp, io.StringIO(), io.StringIO())[1]()
 
 
+def test_a_training_that_ends_before_its_rate_has_decayed_is_noted(nlp: Language) -> None:
+    rate = {"@schedules": "warmup_linear.v1", "initial_rate": 1.0, "warmup_steps": 10}
+    for total in (20, 40, 41):
+        nlp.config["training"]["optimizer"]["learn_rate"] = {**rate, "total_steps": total}
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            jsonl_logger()(nlp, io.StringIO(), io.StringIO())[1]()
+        told = [str(warning.message) for warning in caught]
+        assert [("W452" in text and "total_steps = 41" in text) for text in told] == [True] * (
+            total > 40
+        )
+
+
 def test_the_learning_rate_is_that_of_the_update(nlp: Language, tmp_path: Path) -> None:
     nlp.config["training"]["optimizer"] = {
         "@optimizers": "spacy_psa.SGD.v1",
