@@ -25,21 +25,15 @@ def train(training: Training) -> tuple[Annotate, int]:
     datasets = import_module("flair.datasets")
     import_module("flair").set_seed(training.seed)
     tags = training.tags
-    parts = [
-        [(doc, _labeled(doc, tags)) for doc in docs] for docs in (training.train, training.dev)
-    ]
-    known, needed = ({label for _, labeled in part for _, label in labeled} for part in parts)
-    corpus = data.Corpus(
-        *(
-            datasets.FlairDatapointDataset([_sentence(data, *pair) for pair in part])
-            for part in parts
-        ),
-        sample_missing_splits=False,
+    parts = (
+        datasets.FlairDatapointDataset([_sentence(data, doc, _labeled(doc, tags)) for doc in docs])
+        for docs in (training.train, training.dev)
     )
+    corpus = data.Corpus(*parts, sample_missing_splits=False)
     tagger = models.SequenceTagger(
         import_module("flair.embeddings").StackedEmbeddings([*_embeddings(training, corpus)]),
-        # Few sentences do not have all the labels of the development set
-        corpus.make_label_dictionary(LABEL_TYPE, add_unk=not needed <= known),
+        # Of the development set as well: few sentences do not have all of its labels
+        corpus.make_label_dictionary(LABEL_TYPE, add_unk=False, add_dev_test=True),
         LABEL_TYPE,
     )
     trainer = import_module("flair.trainers").ModelTrainer(tagger, corpus)

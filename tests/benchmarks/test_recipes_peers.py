@@ -120,7 +120,9 @@ def test_toolkits_learn_entities(
 ) -> None:
     pytest.importorskip(system, reason="pip install --group peers")
     training = make_training(docs, tmp_path, seconds, tags=False, vectors=vectors)
-    annotate, step = PEERS[system](training)
+    # A label of the development set that training sentences do not have
+    rare = Doc(docs[0].vocab, words=["Rome"], ents=["B-LOC"])
+    annotate, step = PEERS[system](replace(training, dev=[*docs, rare]))
     assert step > 0
     found = predicted(annotate, docs)
     assert [[*map(str, example.predicted.ents)] for example in found] == [

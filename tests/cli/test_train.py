@@ -131,8 +131,8 @@ def test_two_runs_that_begin_at_once_are_an_error_for_the_second(
 def test_a_run_that_fails_in_initialization_leaves_no_folder(
     tmp_path: Path, config: Path, place: str
 ) -> None:
-    unknown = ("--components.psa_tagger.label_weights", '{"NOPE": 2.0}')
-    assert "NOPE" in fail(config, "--output", tmp_path / place, *unknown)
+    unlabeled = ("--components.labels.target", "ents")
+    assert "[P305]" in fail(config, "--output", tmp_path / place, *unlabeled)
     assert list(tmp_path.iterdir()) == []
 
 
