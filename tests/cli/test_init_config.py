@@ -594,7 +594,7 @@ def test_the_corpus_is_read_once(
 ) -> None:
     read = []
     monkeypatch.setattr(
-        "spacy_psa.cli._schedule.read_docs",
+        "spacy_psa.cli._predictions.read_docs",
         lambda path, vocab: read.append(path) or read_docs(path, vocab),
     )
     options = ["--system", "psa", "--target", "ents", "--corpus", corpus, "--recipe", "paper"]

@@ -19,7 +19,7 @@ from spacy_psa.models import labeler
 from spacy_psa.models.srl import labeled_propositions, predict_in_parts
 
 from ..pipeline import srl_data
-from ..pipeline.srl_data import WORDS, given_doc, initialized_nlp, make_examples, srl_of
+from ..pipeline.srl_data import WORDS, given_doc, initialized_nlp, make_examples, make_nlp, srl_of
 
 PREDICATES = [[1], [1, 6, 7], [], [3, 6]]
 DECODERS = ["CRF", "Softmax", "PairwiseCRF"]
@@ -162,12 +162,19 @@ def test_without_predicates_there_is_nothing_to_read() -> None:
         ({"marker": ""}, "P258"),
         ({"marker": "a b"}, "P258.*'a b'"),
         ({"max_length": 3, "overlap": 3}, "P208"),
-        ({"tok2vec": {"@architectures": "spacy.Tok2VecListener.v1", "width": 96}}, "P249"),
     ],
 )
 def test_what_cannot_be_marked(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         initialized_nlp({**marked(), **settings})
+
+
+def test_copies_are_not_read_by_other_components() -> None:
+    listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": 96}
+    nlp = make_nlp({**marked(), "tok2vec": listener})
+    nlp.add_pipe("tok2vec", first=True)
+    with pytest.raises(ValueError, match="P249"):
+        nlp.initialize(lambda: make_examples(nlp))
 
 
 def test_the_internals_of_copies_are_not_drawn() -> None:
