@@ -9,6 +9,7 @@ import shlex
 import shutil
 import threading
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import srsly
@@ -64,7 +65,10 @@ def project(tmp_path, monkeypatch):
 def load(**variables):
     """The project with its variables substituted."""
     overrides = {f"vars.{name}": value for name, value in variables.items()}
-    return load_project_config(ROOT, overrides=overrides)
+    # A copy, since this makes the project's folders, and several processes may do so at once
+    with TemporaryDirectory() as folder:
+        shutil.copy(ROOT / "project.yml", folder)
+        return load_project_config(Path(folder), overrides=overrides)
 
 
 def commands(**variables):
