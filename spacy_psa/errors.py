@@ -494,9 +494,9 @@ class Errors(metaclass=_Coded):
         "spacy_psa.JsonlLogger.v1, or call spacy_psa.training.note_pipeline(nlp) first."
     )
     P218 = (
-        "The group '{name}' of [training.optimizer] has no parameters. Correct its 'components' or "
-        "'parameters'. The pipeline's components with parameters are: {components}; some "
-        "parameters that could be meant are: {some}."
+        "The group '{name}' of [training.optimizer] has no parameters.{suggestion} Correct its "
+        "'components' or 'parameters'. The pipeline's components with parameters are: "
+        "{components}; some parameters that could be meant are: {some}."
     )
     P219 = (
         "The groups '{first}' and '{second}' of [training.optimizer] both change {what} of the "
@@ -1503,6 +1503,10 @@ class Warnings(metaclass=_Coded):
         "Training ends after max_steps = {steps} updates, but the learning rate is for "
         "total_steps = {total}: it will not have decayed. Set total_steps in "
         "[training.optimizer.learn_rate] to {steps}, too, and warmup_steps to a tenth."
+    )
+    W453 = (
+        "Of the log '{path}', {n} line(s) are no JSON, the first is line {line}: they are skipped, "
+        "so that evaluations may be missing. Check how it was copied."
     )
     # Earlier names (W440-W441)
     W440 = "{old} is now called {new}: say so next time."

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import Errors
+from ..errors import Errors, Warnings, warn
 from ..training.logger import FILE_NAME
 from ..training.progress import epoch_length
 
@@ -101,11 +101,14 @@ def _is_json(lines: Sequence[str]) -> bool:
 
 
 def _json_lines(lines: Sequence[str], path: Path) -> Iterator[Evaluation]:
+    damaged = []
     for number, line in enumerate(lines, 1):
         try:
             entry = json.loads(line)
         except ValueError:
-            # An empty line, or the last line of a run that was killed.
+            # The last line may be that of a run that was killed.
+            if line.strip() and number < len(lines):
+                damaged.append(number)
             continue
         if isinstance(entry, dict) and {"step", "epoch", "score", "losses"} <= set(entry):
             try:
@@ -116,6 +119,8 @@ def _json_lines(lines: Sequence[str], path: Path) -> Iterator[Evaluation]:
                 raise ValueError(
                     Errors.P145.format(path=path, line=number, problem=problem, expected=expected)
                 ) from error
+    if damaged:
+        warn(Warnings.W453.format(path=path, n=len(damaged), line=damaged[0]))
 
 
 def _from_json(entry: dict[str, Any]) -> Evaluation:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -146,3 +147,9 @@ def _check_folder(name: str) -> None:
         except SafetensorError as err:
             problem = f"{file.name} is damaged ({err})"
             raise ValueError(Errors.P196.format(path=name, problem=problem)) from err
+    for index in folder.glob("*.index.json"):
+        parts = {*json.loads(index.read_text(encoding="utf8"))["weight_map"].values()}
+        absent = sorted(part for part in parts if not (folder / part).is_file())
+        if absent:
+            problem = f"of its {len(parts)} files of weights, {', '.join(absent)} is not there"
+            raise ValueError(Errors.P196.format(path=name, problem=problem))

@@ -211,9 +211,13 @@ class ParameterGroups:
         components = sorted({name.component for name in names})
         here = [name.path for name in names if self._has_component(group, name)]
         some = sorted({*here} or {name.path for name in names})[:5]
+        unknown = (name for name in group.components or () if name not in components)
         raise ValueError(
             Errors.P218.format(
-                name=group.name, components=", ".join(components), some=", ".join(some)
+                name=group.name,
+                suggestion="".join(suggestion(name, components) for name in unknown),
+                components=", ".join(components),
+                some=", ".join(some),
             )
         )
 

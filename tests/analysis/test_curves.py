@@ -121,6 +121,14 @@ def test_half_a_line_is_left_out(tmp_path: Path) -> None:
     assert [e.step for e in read_run(path).evaluations] == [0]
 
 
+def test_damaged_lines_in_the_middle_are_counted(tmp_path: Path) -> None:
+    path = write_log(tmp_path / "a.jsonl", entry(0), entry(10), entry(20), entry(30))
+    first, second, third, last = path.read_text(encoding="utf8").splitlines()
+    path.write_text(f"{first}\n{second[:-9]}\n\n{third[:-9]}\n{last}\n", encoding="utf8")
+    with pytest.warns(UserWarning, match=r"W453.*2 line\(s\).*line 2"):
+        assert [e.step for e in read_run(path).evaluations] == [0, 30]
+
+
 @pytest.mark.parametrize(
     "changes",
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import shutil
 import sys
@@ -467,21 +468,31 @@ def test_the_comments_on_roles_are_about_what_is_there(bert: Path) -> None:
             "P196.*it has no weights.*, but config.json",
         ),
         (["--target", "ents", "--transformer", "{cut}"], "P196.*cut.*model.safetensors is damaged"),
+        (
+            ["--target", "ents", "--transformer", "{parts}"],
+            "P196.*of its 2 files of weights, model-00002-of-00002.safetensors is not there",
+        ),
     ],
 )
 def test_what_does_not_go_together_or_is_not_there(
     bert: Path, tmp_path: Path, options: list[str], message: str
 ) -> None:
     made = ("empty", "bare", "broken", "alone", "light")
-    folders = {"bert": bert, "cut": tmp_path / "cut", **{name: tmp_path / name for name in made}}
+    copies = {name: tmp_path / name for name in ("cut", "parts")}
+    folders = {"bert": bert, **copies, **{name: tmp_path / name for name in made}}
     for name in made:
         folders[name].mkdir()
     for name in ("alone", "light"):
         shutil.copy(bert / "config.json", folders[name])
     for name in ("alone", "broken"):
         shutil.copy(bert / "model.safetensors", folders[name])
-    shutil.copytree(bert, folders["cut"])
+    for folder in copies.values():
+        shutil.copytree(bert, folder)
     (folders["cut"] / "model.safetensors").write_bytes(b"version https://git-lfs.github.com/spec/")
+    parts = [f"model-0000{i}-of-00002.safetensors" for i in (1, 2)]
+    (folders["parts"] / "model.safetensors").rename(folders["parts"] / parts[0])
+    index = {"weight_map": dict(zip("ab", parts, strict=True))}
+    (folders["parts"] / "model.safetensors.index.json").write_text(json.dumps(index))
     (folders["bare"] / "notes.txt").write_text("")
     (folders["broken"] / "config.json").write_text("{")
     filled = [option.format(**folders) for option in options]

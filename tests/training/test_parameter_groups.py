@@ -232,6 +232,7 @@ def test_settings_that_make_no_sense_are_errors(settings: dict[str, Any], proble
             {"one": {"components": ["tok2vec"], "parameters": ["*bias*"], "L2": 0.0}},
             "P218.*'one'.*hashembed/E",
         ),
+        ({"one": {"components": ["tok2vecs"], "L2": 0.1}}, "P218.*Did you mean 'tok2vec'"),
         (
             {
                 "one": {"components": ["tok2vec"], "L2": 0.1},
