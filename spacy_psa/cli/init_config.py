@@ -32,9 +32,10 @@ if TYPE_CHECKING:
 
 # From systems.md, scaling.md and recipes.md in benchmarks/results
 WHICH = (
-    "Which system: psa for little data and the best scores; bilstm-crf for speed (twice as fast in "
-    "training, 3 times in tagging) and for long sentences (psa takes twice the time per token at "
-    "400); bilstm-softmax for hundreds of labels (a CRF takes 5 times as long with 425 as with 45)."
+    "Which system: psa for little data and the best scores; bilstm-crf for tags without pretrained "
+    "vectors (psa is 0.2 below it in French, 0.6 in Czech), for speed (twice as fast in training, "
+    "3 times in tagging) and for long sentences (psa takes twice the time per token at 400); "
+    "bilstm-softmax for hundreds of labels (a CRF takes 5 times as long with 425 as with 45)."
 )
 
 # From recipes-trials.json, with vectors. The smallest corpus of the papers has 14,000 sentences.
