@@ -121,8 +121,10 @@ class Errors(metaclass=_Coded):
         "separator=\\t if words contain spaces, and comment=# to skip lines that start with #."
     )
     P113 = (
-        "{path}, line {line}: not valid UTF-8 at byte {byte} of the line. Convert the file, e.g. "
-        "with: iconv -f WINDOWS-1252 -t UTF-8."
+        "{path}, line {line}: not valid UTF-8 at byte {byte} of the line. Convert the file with: "
+        "iconv -f ENCODING -t UTF-8, where ENCODING is the one that it was saved in, e.g. "
+        "WINDOWS-1252 for German or French, WINDOWS-1256 for Arabic, GB18030 for Chinese (another "
+        "one makes other words of it)."
     )
     P114 = (
         "{path}, line {line}: this is a binary file or UTF-16 text. Expected UTF-8 text, plain or "
@@ -365,7 +367,8 @@ class Errors(metaclass=_Coded):
     )
     P188 = (
         "{path}, line {line}: {problem}. The offsets were read as {units}: set --option "
-        "units=utf16 if the tool counts as JavaScript does, and units=codepoints otherwise."
+        "units=utf16 if the tool counts as JavaScript does, and units=codepoints if it counts "
+        "characters; convert offsets that count bytes."
     )
 
     # Configs (P189-P199)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
+from spacy.tokens import Span as TokenSpan
 from spacy.util import get_words_and_spaces
 
 from ..annotation.schemes import Span
@@ -166,13 +167,15 @@ class _Aligner:
             self.problems.note("spans with white space at their ends, which was removed")
         span = doc.char_span(start, end)
         around = span or doc.char_span(start, end, alignment_mode="expand")
-        if span is None and utf16 is None and _fits_utf16(doc, region):
+        if span is None and utf16 is None and _in_utf16(doc, region) is not None:
             problem = (
                 f"the characters {region.start} to {region.end} are {part!r}, which begins or ends "
                 "within a token, but would not in UTF-16"
             )
             self._report(Errors.P188, place, problem, units=self.units)
             return None
+        if span is not None and utf16 is None and region.text is None:
+            self._note_utf16(doc, region, span, place)
         if span is None and self.mode != "strict":
             span = doc.char_span(start, end, alignment_mode=self.mode)
             if span is not None:
@@ -193,6 +196,15 @@ class _Aligner:
             self.problems.report(message)
             return (around.start, around.end, "") if around else None
         return span.start, span.end, region.label
+
+    def _note_utf16(self, doc: Doc, region: Region, span: TokenSpan, place: Place) -> None:
+        """Note a span that would be another one in UTF-16. Where tokens are characters, as in
+        Chinese, both begin and end with tokens, so that nothing else tells which is meant."""
+        other = _in_utf16(doc, region) if max(doc.text) > "\uffff" else None
+        if other is not None and other.text != span.text:
+            what = "spans that would be others in UTF-16 (units=utf16)"
+            first = f"in line {place} of {self.path.name}: {span.text!r}, or {other.text!r}"
+            self.problems.note(what, first=first)
 
     def _report(self, error: str, place: Place, problem: str, **names: str) -> None:
         self.problems.report(error.format(path=self.path, line=place, problem=problem, **names))
@@ -228,11 +240,11 @@ def _utf16_places(text: str) -> dict[int, int]:
     return {offset: i for i, offset in enumerate(units)}
 
 
-def _fits_utf16(doc: Doc, region: Region) -> bool:
-    """Whether the offsets are at the edges of tokens if they count as UTF-16 does."""
+def _in_utf16(doc: Doc, region: Region) -> TokenSpan | None:
+    """The tokens of a span if its offsets count as UTF-16 does; None if it is not aligned."""
     utf16 = _utf16_places(doc.text)
     start, end = utf16.get(region.start, -1), utf16.get(region.end, -1)
-    return min(start, end) >= 0 and doc.char_span(start, end) is not None
+    return doc.char_span(start, end) if min(start, end) >= 0 else None
 
 
 def _named(doc: Doc, span: Span) -> str:

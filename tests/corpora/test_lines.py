@@ -71,6 +71,12 @@ def test_mebibytes_of_blank_lines_are_an_error(write):
         list(read_lines(bomb))
 
 
+def test_other_encodings_are_not_guessed(write):
+    for text, encoding in (("Köln", "cp1252"), ("北京", "gb18030"), ("بغداد", "cp1256")):
+        with pytest.raises(ValueError, match=r"P113.*iconv -f ENCODING .* GB18030 for Chinese"):
+            list(read_lines(write(text.encode(encoding) + b"\n")))
+
+
 def test_lines_before_a_broken_one_are_read(write):
     found = read_lines(write(b"a\nb\n\xff\nc\n"))
     assert [next(found), next(found)] == [(1, "a"), (2, "b")]

@@ -237,6 +237,24 @@ def test_spans_that_fit_in_utf16_alone_are_not_moved(read: Read, mode: str) -> N
         read(prodigy("😀 Ann met Bob", [(3, 6, "PER")]), alignment_mode=mode)
 
 
+def test_spans_that_fit_in_utf16_too_are_noted(read: Read) -> None:
+    problems = Problems()
+    astral = prodigy("𠮷田和张伟来了", [(0, 2, "PER"), (4, 6, "PER")])
+    docs = read(astral, prodigy("张伟来了", [(0, 2, "PER")]), problems=problems, lang="zh")
+    assert [ent.text for doc in docs for ent in doc.ents] == ["𠮷田", "伟来", "张伟"]
+    what = "spans that would be others in UTF-16 (units=utf16)"
+    assert problems.notes == {f"{what} (the first in line 1 of a.jsonl: '𠮷田', or '𠮷')": 2}
+
+
+def test_spans_whose_text_is_given_are_not_noted(read: Read) -> None:
+    problems = Problems()
+    text, spans = "𠮷田和张伟来了", [(0, 2, "PER"), (3, 5, "PER")]
+    read(
+        studio({"result": results(text, spans)}, data={"text": text}), problems=problems, lang="zh"
+    )
+    assert not problems.notes
+
+
 def test_texts_with_other_spans_and_padded_labels_are_noted(read: Read) -> None:
     problems = Problems()
     padded = prodigy(TEXT, [(*SPANS[0][:2], "PER ")])
