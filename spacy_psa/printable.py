@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import re
+from unicodedata import category, east_asian_width
 
 CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 except tab and newline; DEL and C1
@@ -26,6 +27,22 @@ def printable(text: str) -> str:
 def one_line(text: str) -> str:
     """Make control characters visible, and join lines."""
     return " ".join(printable(text).split()) or "\u2423"
+
+
+def width_of(text: str) -> int:
+    """RETURNS (int): The columns that a text takes in a terminal: two for a Chinese character or an
+    emoji, none for an accent or a vowel sign that is combined with the letter before it.
+    """
+    if text.isascii():
+        return len(text)
+    wide = sum(east_asian_width(character) in ("W", "F") for character in text)
+    return wide + sum(not _is_combined(character) for character in text)
+
+
+def _is_combined(character: str) -> bool:
+    # Vowels and final consonants of decomposed Hangul are no marks
+    is_jamo = "\u1160" <= character <= "\u11ff"
+    return is_jamo or category(character) in ("Mn", "Me", "Cf")
 
 
 def shortened(text: str, most: int) -> str:

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from typing import IO, Any, Literal
 
 from tqdm import tqdm
-from wasabi import Printer, table
+from wasabi import Printer, row
 
-from .printable import printable
+from .printable import printable, width_of
 
 
 class SafePrinter(Printer):
@@ -83,15 +83,18 @@ def plain_warnings() -> Iterator[None]:
             warnings.formatwarning = usual
 
 
-# wasabi limits columns to 30 characters, and longer cells shift the columns after them
-WIDEST = 10_000
-
-
 def text_table(
     rows: Sequence[Sequence[str]],
     header: Sequence[str],
     aligns: Sequence[Literal["l", "c", "r"]] | None = None,
 ) -> str:
     """Format a table, with columns as wide as their content."""
-    head, *cells = [[printable(cell).replace("\n", " ") for cell in row] for row in (header, *rows)]
-    return table(cells, header=head, divider=True, aligns=aligns, max_col=WIDEST)
+    cells = [[printable(cell).replace("\n", " ") for cell in line] for line in (header, *rows)]
+    widths = [max(map(width_of, column)) for column in zip(*cells, strict=True)]
+    cells.insert(1, ["-" * width for width in widths])
+    lines = []
+    for line in cells:
+        # wasabi takes all characters to be as wide, and its `table` limits the width of columns
+        padded = [w - width_of(x) + len(x) for x, w in zip(line, widths, strict=True)]
+        lines.append(row(line, padded, aligns=aligns))
+    return "\n{}\n".format("\n".join(lines))

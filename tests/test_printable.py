@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_psa.errors import Errors, Warnings
-from spacy_psa.printable import escape, one_line, printable
+from spacy_psa.printable import escape, one_line, printable, width_of
 from spacy_psa.terminal import ProgressBar, SafePrinter, SafeStream, show, text_table
 
 # Any code point, those that control something more often
@@ -91,6 +91,31 @@ def test_a_table_is_safe_and_has_a_line_per_row() -> None:
     table = text_table([[HOSTILE, "1"], ["a\nb", "2"]], [HOSTILE, "two\nlines"])
     assert table.count(SHOWN) == 2 and controls(table) == []
     assert len(table.strip().splitlines()) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("abc", 3),
+        ("北京", 4),
+        ("\uff22-\uff30", 5),
+        ("e\u0301", 1),
+        ("हिन्दी", 5),
+        ("\u1103\u1162", 2),
+        ("\U0001f600", 2),
+        ("مُحَمَّد", 4),
+    ],
+)
+def test_the_columns_that_a_text_takes_in_a_terminal(text: str, columns: int) -> None:
+    assert width_of(text) == columns
+
+
+def test_columns_of_wide_and_combined_characters_are_aligned() -> None:
+    rows = [["北京", "PER", "1"], ["mu\u0308de", "地名", "10"], ["Ann", "", "1,000"]]
+    table = text_table(rows, ["word", "label", "n"], ["l", "l", "r"])
+    lines = table.strip("\n").split("\n")
+    assert {width_of(line) for line in lines} == {4 + 3 + 5 + 3 + 5}
+    assert lines[2:4] == ["北京   PER         1", "mu\u0308de   地名       10"]
 
 
 def test_a_progress_bar_is_safe() -> None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..figures import svg
 from ..figures.style import GRAY, LIGHT, shade, shorten
 from ..figures.tables import Table
-from ..printable import escape, one_line, shortened
+from ..printable import escape, one_line, shortened, width_of
 
 if TYPE_CHECKING:
     from ..inference import LinearChain
@@ -129,11 +129,10 @@ def draw_lattice(lattice: Lattice, title: str = "", *, least: float = LEAST) -> 
     least (float): The minimum probability of nodes and edges that are not on the best path.
     RETURNS (str): A self-contained SVG image.
     """
-    widest = max(len(shorten(one_line(word))) for word in lattice.words)
+    widest = max(width_of(shorten(one_line(word))) for word in lattice.words)
     column = min(WIDEST, max(NARROWEST, svg.CHARACTER * widest + 10))
-    left = (
-        MARGIN + svg.CHARACTER * max(len(shorten(one_line(tag))) for tag in lattice.tags) + RADIUS
-    )
+    longest = max(width_of(shorten(one_line(tag))) for tag in lattice.tags)
+    left = MARGIN + svg.CHARACTER * longest + RADIUS
     most = max(2, int((WIDEST_IMAGE - left - MARGIN) / column))
     parts: list[str] = []
     width, y = float(NARROWEST_IMAGE), HEAD
@@ -143,7 +142,9 @@ def draw_lattice(lattice: Lattice, title: str = "", *, least: float = LEAST) -> 
         width = max(width, right + MARGIN)
     width = math.ceil(width)
     bold = 'font-weight="bold" font-size="14" unicode-bidi="plaintext"'  # or from right to left
-    heading = shortened(one_line(title), int((width - 2 * MARGIN) / BOLD_CHARACTER))
+    heading = one_line(title)
+    each = BOLD_CHARACTER * max(1, width_of(heading)) / len(heading)
+    heading = shortened(heading, int((width - 2 * MARGIN) / each))
     parts += [svg.text(width / 2, 22, heading, "middle", bold)] if title else []
     parts.append(svg.text(width / 2, 42, summary(lattice), "middle", f'fill="{GRAY}"'))
     drawn, height = _legend(left - RADIUS, y + 26)

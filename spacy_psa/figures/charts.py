@@ -11,7 +11,7 @@ from typing import Any
 import altair as alt
 
 from ..errors import Errors
-from ..printable import printable
+from ..printable import printable, width_of
 from .images import to_svg
 from .style import COLORS, DASHES, GRAY, HEIGHT, LIGHT, MARKS, WIDTH, shorten
 
@@ -230,7 +230,7 @@ def _categories(names: Sequence[str], label: str) -> alt.X:
     """The axis of categories, whose names are slanted where they have little space."""
     names = [printable(name) for name in names]
     space = WIDTH / len(names)
-    is_slanted = CHARACTER * max(map(len, names)) > space
+    is_slanted = CHARACTER * max(map(width_of, names)) > space
     shown = {name: shorten(name) if is_slanted else name for name in names}
     return alt.X(
         "category:N",

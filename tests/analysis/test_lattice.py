@@ -227,3 +227,22 @@ def test_a_long_lattice_is_broken_into_lines_that_lose_nothing() -> None:
     assert [row[:2] for row in table(found).rows] == [
         [word, TAGS[i]] for word, i in zip(words, given.argmax.tolist(), strict=True)
     ]
+
+
+def test_wide_characters_have_their_room() -> None:
+    scores = torch.zeros(2, len(TAGS), dtype=torch.float64)
+    given = LinearChain(
+        Potentials(scores, (2,), transitions=torch.zeros(5, 5, dtype=torch.float64))
+    )
+    narrow, wide = (
+        [
+            text.get("x")
+            for text in image(make_lattice(given, words, TAGS)).iter()
+            if text.text in words
+        ]
+        for words in (["abcdefgh", "b"], ["北京市人民政府的", "b"])
+    )
+    (left, right), (wide_left, wide_right) = (map(float, xs) for xs in (narrow, wide))
+    # Each character is as wide as the letters, 12 pixels, and they may not overlap
+    assert wide_right - wide_left > 12 * 8 / 2 + 12 / 2
+    assert wide_right - wide_left > right - left
