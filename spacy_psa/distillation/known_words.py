@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from unicodedata import category
 
 from spacy.tokens import Doc
 
@@ -17,7 +18,15 @@ ENOUGH = 200
 
 def words_in(docs: Sequence[Doc]) -> list[str]:
     """RETURNS (List[str]): The words in lower case, without numbers and punctuation."""
-    return [token.text.lower() for doc in docs for token in doc if token.text.isalpha()]
+    return [token.text.lower() for doc in docs for token in doc if _is_word(token.text)]
+
+
+def _is_word(text: str) -> bool:
+    """Whether these are letters, and perhaps combining marks, such as the vowels of Hindi."""
+    if text.isalpha() or text.isascii():
+        return text.isalpha()
+    kinds = [category(character)[0] for character in text]
+    return "L" in kinds and {*kinds} <= {"L", "M"}
 
 
 def share_of(words: Sequence[str], known: Collection[str]) -> float:

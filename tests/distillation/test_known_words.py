@@ -32,6 +32,11 @@ def test_known_words_and_few_words_are_not(texts: str, known: str) -> None:
         warn_of_other_words(docs(texts), docs(known), "texts", "known")
 
 
+def test_words_of_vowel_signs_are_words() -> None:
+    with pytest.warns(UserWarning, match=r"W531.*25% of the words"):
+        warn_of_other_words(docs("हिन्दी கீ ที่ cafe\u0301"), docs("हिन्दी"), "texts", "known")
+
+
 def test_real_languages() -> None:
     def read(folder: str, file: str) -> list[Doc]:
         lines = (shared_corpus(folder) / file).read_text(encoding="utf8").splitlines()[:8000]
