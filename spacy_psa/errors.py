@@ -1511,6 +1511,12 @@ class Warnings(metaclass=_Coded):
         "Of the log '{path}', {n} line(s) are no JSON, the first is line {line}: they are skipped, "
         "so that evaluations may be missing. Check how it was copied."
     )
+    W454 = (
+        "The tokenizer of {model} makes other tokens of {share:.0%} of the words of {data}, e.g. "
+        "of '{word}'. Training made tokens of the texts, but these are the scores for the words. "
+        "For those of texts, use `python -m spacy benchmark accuracy`; to train on the words, set "
+        "gold_preproc = true in [corpora.train] and [corpora.dev]."
+    )
     # Earlier names (W440-W441)
     W440 = "{old} is now called {new}: say so next time."
     W441 = (

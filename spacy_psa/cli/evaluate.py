@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import Errors
+from ..errors import Errors, Warnings, warn
 from ..terminal import msg, show
 from ._options import (
     CodeOption,
@@ -31,6 +31,7 @@ from ._predictions import (
     read_gold,
     use_gpu,
 )
+from ._training_files import reads_texts
 from ._util import PREDICT, psa_cli, user_errors
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 
 N_LABELS = 30  # in the terminal; files have all labels
 N_ERRORS = 10  # in files; the terminal has those that --errors asks for
+# Tokenizers make other tokens of some words in most corpora, but of few
+MANY_OTHERS = 0.2
 
 
 @psa_cli.command("evaluate", rich_help_panel=PREDICT)
@@ -151,8 +154,24 @@ def evaluate_files(
     layers = choose_layers(system, components, target, spans_key)
     gold = read_gold(data, layers.values())
     known = read_data(train) if train else None
+    if system.nlp is not None and reads_texts(system.nlp.config):
+        warn_of_other_tokens(system.nlp, gold, model, join_names(data))
     predictions = system.predict(gold, join_names(data), list(layers.values()))
     return reports_of(system, layers, gold, predictions, chosen, known)
+
+
+def warn_of_other_tokens(nlp: Language, gold: Sequence[Doc], model: str, data: str) -> None:
+    """Warn if a pipeline's tokenizer makes other tokens of many words: a pipeline trained on the
+    former does worse on the latter, as one trained on Chinese characters does on words."""
+    others, n_words = list[str](), 0
+    # spaCy does not tokenize the others in training either
+    for doc in (doc for doc in gold if not doc.has_unknown_spaces):
+        tokens = {(token.idx, len(token)) for token in nlp.make_doc(doc.text)}
+        others += [token.text for token in doc if (token.idx, len(token)) not in tokens]
+        n_words += len(doc)
+    if len(others) > MANY_OTHERS * n_words:
+        share = len(others) / n_words
+        warn(Warnings.W454.format(model=model, share=share, data=data, word=others[0]))
 
 
 def reports_of(

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 import spacy
 from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
 
 from spacy_psa.cli._predictions import System, choose_layers
 from spacy_psa.cli.evaluate import N_ERRORS, evaluate_files, find_vocabulary
@@ -227,6 +229,25 @@ def test_a_key_of_spans_is_for_spans(target: str | None):
     nlp = two_components()
     with pytest.raises(ValueError, match=r"P272.*--spans-key is for --target spans"):
         choose_layers(System("model", nlp, layers=layers_of(nlp)), [], target, "np")
+
+
+def test_a_tokenizer_with_other_words_is_warned_of(
+    pipeline: Path, gold: Path, save: Save, tmp_path: Path, recwarn: pytest.WarningsRecorder
+):
+    words, ents = ["(Ann)", "[Zoe]", "Berlin"], ["B-PER", "O", "O"]
+    known = Doc(Vocab(), words=words, spaces=[True, True, False], ents=ents)
+    others = save("others", known)
+    with pytest.warns(UserWarning, match=r"W454.*67% of the words of .*others.*'\(Ann\)'"):
+        evaluate_files(str(pipeline), [others], n_resamples=5)
+    nlp = spacy.load(pipeline)
+    nlp.config["corpora"]["train"]["gold_preproc"] = True
+    nlp.config["corpora"]["dev"]["gold_preproc"] = True
+    nlp.to_disk(tmp_path / "of words")
+    evaluate_files(str(tmp_path / "of words"), [others], n_resamples=5)
+    # Where the text is not known, training has no other tokens either
+    evaluate_files(str(pipeline), [save("words", doc_with(words, ents=ents))], n_resamples=5)
+    evaluate_files(str(pipeline), [gold], n_resamples=5)
+    assert not [warning for warning in recwarn if "W454" in str(warning.message)]
 
 
 def fail(*arguments: object) -> str:
