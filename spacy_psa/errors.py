@@ -525,6 +525,12 @@ class Errors(metaclass=_Coded):
         "name is in front of it in the pipeline (found: {options}).{suggestion} Put it there, or "
         "correct upstream of the listener in [components.{name}.model]."
     )
+    P224 = (
+        "The block in '{setting}' of the model is of the wrong kind: 'tok2vec' must be a layer of "
+        "thinc, such as spaCy's embeddings, 'encoder' and 'decoder' must be blocks for these "
+        "settings, such as spacy_psa.BiLSTM.v1 and spacy_psa.CRF.v1, and this is {found}. Put "
+        "encoders of spaCy into 'tok2vec', with spacy.Tok2Vec.v2."
+    )
 
     # Embeddings (P240-P249)
     P240 = (
@@ -836,7 +842,8 @@ class Errors(metaclass=_Coded):
     P334 = "An ensemble needs at least two models, but {n} were given."
     P335 = (
         "The labels of '{name}' must be a list of strings, and are of type {type}: {labels}. Check "
-        "[initialize.components.{name}]; `python -m spacy init labels` writes a file for it. One "
+        "[initialize.components.{name}]; `python -m spacy init labels` writes a file for it, which "
+        "@readers = 'spacy.read_labels.v1' in [initialize.components.{name}.labels] reads. One "
         "for a component of another kind may have another form."
     )
     P336 = (

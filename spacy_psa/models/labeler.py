@@ -20,7 +20,14 @@ from .concat import output_width
 from .encoders import build_chain
 from .growth import grow, padded, resize_output
 from .network_shim import NetworkShim
-from .types import DecoderBuilder, EncoderBuilder, SequenceLabeler, Tok2Vec, check_windows
+from .types import (
+    DecoderBuilder,
+    EncoderBuilder,
+    SequenceLabeler,
+    Tok2Vec,
+    check_blocks,
+    check_windows,
+)
 
 
 def build_sequence_labeler(
@@ -54,9 +61,10 @@ def build_sequence_labeler(
         longer than computing them. Each shape of a batch is recorded first, so memory grows.
     nO (Optional[int]): Number of labels; set at initialization.
     RETURNS (SequenceLabeler): The model, from docs to the potentials of label sequences.
-    RAISES (ValueError): If `max_length` is out of range, or `overlap` is negative or not smaller
-        than it.
+    RAISES (ValueError): If a block is of the wrong kind, `max_length` is out of range, or `overlap`
+        is negative or not smaller than it.
     """
+    check_blocks(tok2vec, encoder, decoder)
     check_windows(max_length, overlap)
     make = partial(make_network, encoder, decoder, cuda_graphs)
     network: Model = Model(

@@ -20,7 +20,7 @@ from .batches import cut, flatten, make_layout, unflatten
 from .growth import grow, padded
 from .labeler import assemble, make_network, run_network, sentence_lengths, shim_of
 from .network_shim import NetworkShim
-from .types import DecoderBuilder, EncoderBuilder, RoleLabeler, Tok2Vec, check_windows
+from .types import DecoderBuilder, EncoderBuilder, RoleLabeler, Tok2Vec, check_blocks, check_windows
 
 # Maximum number of tokens labeled at once in prediction. Each predicate has its own copy of its
 # sentence, so a long document can have many more positions than tokens.
@@ -72,11 +72,12 @@ def build_role_labeler(
         GPU in training in full precision, as in `build_sequence_labeler`.
     nO (Optional[int]): Number of labels; set at initialization.
     RETURNS (RoleLabeler): The model, from Docs and predicates to potentials.
-    RAISES (ValueError): If a value is out of range.
+    RAISES (ValueError): If a block is of the wrong kind, or a value is out of range.
 
     Source: Tan et al. (2018), 'Pipeline'.
     """
     check_counts(mask_width=mask_width)
+    check_blocks(tok2vec, encoder, decoder)
     check_windows(max_length, overlap)
     make = partial(_make_network, encoder, decoder, mask_width, cuda_graphs)
     network: Model = Model(

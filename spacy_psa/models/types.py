@@ -97,6 +97,15 @@ def check_dropout(**rates: float) -> None:
         check_value(name, rate, lambda n: 0.0 <= n < 1.0, "at least 0 and less than 1")
 
 
+def check_blocks(tok2vec: Any, encoder: Any, decoder: Any) -> None:
+    """Check that the blocks of a config are of the right kind: an embedding is a layer of thinc,
+    the others build PyTorch's, which types do not tell, since layers of thinc are callable, too."""
+    for setting, block in (("tok2vec", tok2vec), ("encoder", encoder), ("decoder", decoder)):
+        if isinstance(block, Model) != (setting == "tok2vec") and block is not None:
+            found = f"a layer of thinc, '{block.name}'" if isinstance(block, Model) else "none"
+            raise ValueError(Errors.P224.format(setting=setting, found=found))
+
+
 def check_windows(max_length: int, overlap: int) -> None:
     """Check the sizes of windows in a config, and that the overlap is smaller than the window."""
     check_value("max_length", max_length, lambda n: True, "a number")

@@ -1,6 +1,8 @@
 """The training of components that predict label sequences.
 
-Annotations are not postponed here: spaCy checks the settings of `initialize` by them.
+Annotations are not postponed here: spaCy checks the settings of `initialize` by them. For
+`Iterable[str]`, it would replace a string in the config, such as a path, by an iterator over its
+characters, so `labels` can be anything, and is checked here.
 """
 
 from abc import ABC, abstractmethod
@@ -100,7 +102,7 @@ class Learner(ABC):
         get_examples: Callable[[], Iterable[Example]],
         *,
         nlp: Language | None = None,
-        labels: Iterable[str] | None = None,
+        labels: Any = None,
         vocabulary: Vocabulary | None = None,
     ) -> None:
         """Initialize the model for training.

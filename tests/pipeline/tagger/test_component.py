@@ -114,6 +114,17 @@ def test_labels_that_are_no_list_are_one_error(labels: object) -> None:
     assert tagger_of(nlp).labels == ()
 
 
+@pytest.mark.parametrize(
+    ("labels", "code"), [("labels/psa_tagger.json", "P335"), ({"NNP": 1}, "P335"), ([1], "P313")]
+)
+def test_labels_of_the_config_that_are_no_list_are_one_error(labels: object, code: str) -> None:
+    nlp = make_nlp()
+    nlp.config["initialize"]["components"][NAME] = {"labels": labels}
+    with pytest.raises(ValueError, match=code):
+        nlp.initialize(lambda: make_examples(nlp))
+    assert tagger_of(nlp).labels == ()
+
+
 def test_morphology_is_added_as_spacy_writes_it() -> None:
     tagger = tagger_of(make_nlp("morph"))
     added = [tagger.add_label(label) for label in ("Number=Sing|Case=Nom", "Case=Nom|Number=Sing")]

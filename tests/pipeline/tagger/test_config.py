@@ -174,6 +174,14 @@ def test_a_misspelled_setting_is_refused() -> None:
         load_model_from_config(config)
 
 
+@pytest.mark.parametrize(
+    ("setting", "block"), [("encoder", HASH), ("decoder", HASH), ("tok2vec", LSTM)]
+)
+def test_a_block_of_another_kind_is_one_error(setting: str, block: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=rf"P224.*'{setting}'"):
+        make_nlp(model={**tiny_model(), setting: block})
+
+
 def test_spacys_dropout_reaches_spacys_layers() -> None:
     nlp = make_nlp(model=tiny_model(tok2vec=HASH))
     nlp.initialize(lambda: make_examples(nlp))
