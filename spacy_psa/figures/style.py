@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from unicodedata import category
 
 WIDTH, HEIGHT = 560, 262
 GRAY, LIGHT = "#555555", "#dddddd"
@@ -27,7 +28,17 @@ def shorten(name: str) -> str:
     if len(name) <= LONGEST_NAME:
         return name
     half = LONGEST_NAME // 2
-    return f"{name[:half]}…{name[half + 1 - LONGEST_NAME :]}"
+    start, end = half, len(name) - half + 1
+    # A letter stays with its accents or vowel signs, or both are left out
+    while start > 0 and _is_mark(name[start]):
+        start -= 1
+    while end < len(name) and _is_mark(name[end]):
+        end += 1
+    return f"{name[:start]}…{name[end:]}"
+
+
+def _is_mark(character: str) -> bool:
+    return category(character).startswith("M") or character in "\u200c\u200d"
 
 
 def shade(share: float, stops: Sequence[str] = GROWING) -> str:

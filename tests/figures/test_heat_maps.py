@@ -112,3 +112,10 @@ def test_matrices_share_names_and_colours() -> None:
 def test_shades_of_shares_are_those_of_heat_maps() -> None:
     assert [shade(i / 4) for i in range(5)] == GROWING
     assert shade(-1.0) == GROWING[0] and shade(2.0) == GROWING[-1]
+
+
+def test_names_are_not_cut_between_a_letter_and_its_marks() -> None:
+    assert shorten("abcdefghijklmnopqrst") == "abcdefgh…nopqrst"
+    assert shorten("e\u0301" * 12) == "e\u0301" * 4 + "…" + "e\u0301" * 3
+    assert shorten("a" + "e\u0301" * 12) == "a" + "e\u0301" * 3 + "…" + "e\u0301" * 3
+    assert shorten("\u0301" * 20) == "…"
