@@ -88,7 +88,7 @@ def write_guide(results: Sequence[Result], guide: Path = GUIDE) -> None:
 def summary(results: Sequence[Result]) -> list[str]:
     """RETURNS (List[str]): A table of the scores on all corpora."""
     groups = grouped(results)
-    sizes = sorted({size for found in groups.values() for runs in found.values() for size in runs})
+    sizes = sorted(common_sizes(results))
     rows = [
         [f"{title(key)}, `{name}`", *(describe(runs[n]) if n in runs else "–" for n in sizes)]
         for key, systems in groups.items()
@@ -115,12 +115,24 @@ def grouped(results: Sequence[Result]) -> dict[Key, dict[str, dict[float, list[R
     return found
 
 
+def common_sizes(results: Sequence[Result]) -> set[float]:
+    """RETURNS (Set[float]): The sizes with results of several systems: at others, only variants of
+    the recipe were tried."""
+    systems: dict[float, set[str]] = defaultdict(set)
+    for runs in grouped(results).values():
+        for name, sizes in runs.items():
+            for size in sizes if "+" not in name else ():
+                systems[size].add(name)
+    return {size for size, names in systems.items() if len(names) > 1}
+
+
 def tables(results: Sequence[Result]) -> list[str]:
     """RETURNS (List[str]): A table for each corpus: systems by the number of sentences."""
     lines: list[str] = []
+    common = common_sizes(results)
     for key, systems in grouped(results).items():
         shown = {name: runs for name, runs in systems.items() if "+" not in name}
-        sizes = sorted({size for runs in shown.values() for size in runs})
+        sizes = sorted({size for runs in shown.values() for size in runs} & common)
         if not sizes:
             continue
         lines += ["", f"## {title(key)}"]
@@ -138,29 +150,32 @@ def tables(results: Sequence[Result]) -> list[str]:
 
 
 def tried(results: Sequence[Result]) -> list[str]:
-    """RETURNS (List[str]): A table of what was tried for the recipe of PSA, by what was tried."""
-    columns: dict[tuple[Key, float], dict[str, Result]] = {}
+    """RETURNS (List[str]): A table of what was tried for the recipe of PSA, for each corpus."""
+    lines: list[str] = []
     for key, systems in grouped(results).items():
-        for name, sizes in systems.items():
-            for size, runs in sizes.items():
-                if name.startswith("psa+"):
-                    columns.setdefault((key, size), {})[name.removeprefix("psa+")] = runs[0]
-    if not columns:
+        found = {
+            name.removeprefix("psa+"): runs for name, runs in systems.items() if "psa+" in name
+        }
+        if not found:
+            continue
+        sizes = sorted({size for runs in found.values() for size in runs})
+        rows = [
+            [about, *(scores(runs.get(size, [])) for size in sizes)]
+            for about, runs in [
+                ("the recipe", systems["psa"]),
+                *((about, found.get(name, {})) for name, (about, _) in VARIANTS.items()),
+            ]
+            if runs
+        ]
+        lines += ["", f"### {title(key)}"]
+        lines += table(["", *map(size_name, sizes)], rows)
+    if not lines:
         return []
-    for (key, size), found in columns.items():
-        for result in results:
-            same = (result["corpus"], result["vectors"]) == key
-            if same and result["system"] == "psa" and (result["size"] or float("inf")) == size:
-                found.setdefault("", result)
-    names = [f"{title(key)}, {size_name(size)}" for key, size in columns]
-    rows = [
-        [about, *(scores(found.get(name)) for found in columns.values())]
-        for name, about in [("", "the recipe"), *((n, about) for n, (about, _) in VARIANTS.items())]
-        if any(name in found for found in columns.values())
-    ]
-    lines = ["", "## What was tried", "", "One difference each from the recipe, for PSA, one seed:"]
-    lines[-1] += " development and test score."
-    return lines + table(["", *names], rows)
+    about = (
+        "One difference each from the recipe, for PSA: development and test score, the mean of so "
+        "many seeds."
+    )
+    return ["", "## What was tried", "", about, *lines]
 
 
 def title(key: Key) -> str:
@@ -189,8 +204,10 @@ def seconds(runs: Sequence[Result]) -> str:
     return f"{best['step']:,}; {best['seconds']:,.0f}"
 
 
-def scores(result: Result | None) -> str:
-    """RETURNS (str): The best score on the development set, and the test score."""
-    if result is None:
+def scores(runs: Sequence[Result]) -> str:
+    """RETURNS (str): The best score on the development set, and the test score: the mean of the
+    seeds, and their number."""
+    if not runs:
         return "–"
-    return f"{result['best']['dev']:.2f}, {result['best']['test']:.2f}"
+    dev, test = (mean(run["best"][part] for run in runs) for part in ("dev", "test"))
+    return f"{dev:.2f}, {test:.2f} ({len(runs)})"

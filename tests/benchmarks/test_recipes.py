@@ -190,7 +190,11 @@ def test_the_page_has_what_was_measured_and_what_was_tried(tmp_path: Path) -> No
         result("psa", None, 53.0, seed=1),
         result("psa", 20, 30.0, ended=False),
         result("spacy", None, 40.0),
+        result("spacy", 20, 25.0),
+        result("psa", 10, 10.0),
+        result("psa+rate-0.001", 10, 12.0),
         result("psa+rate-0.001", 20, 20.0),
+        result("psa+rate-0.001", 20, 22.0, seed=1),
     ]
     of_comparisons = [result(system, 20, 60.0) for system in ("lan", "psa+heads-2")]
     of_comparisons.append(result("psa", 20, 60.0, corpus=BROWN))
@@ -200,10 +204,11 @@ def test_the_page_has_what_was_measured_and_what_was_tried(tmp_path: Path) -> No
     recipes_page.write_page(results, tmp_path)
     page = (tmp_path / "recipes.md").read_text(encoding="utf8")
     assert "| psa | 29.00* | 51.00 (50.0–52.0) |" in page
-    assert "| spacy | – | 39.00 |" in page
+    assert "| spacy | 24.00 | 39.00 |" in page
     assert "| psa | 90; 12 | 90; 12 |" in page
-    assert "| the recipe | 30.00, 29.00 |" in page
-    assert "| rate 0.001 | 20.00, 19.00 |" in page
+    # Of ten sentences, there is no other system
+    assert "| the recipe | 10.00, 9.00 (1) | 30.00, 29.00 (1) |" in page
+    assert "| rate 0.001 | 12.00, 11.00 (1) | 21.00, 20.00 (2) |" in page
     assert "abacus" in page
     assert {path.name for path in tmp_path.glob("*.svg")} == {
         "recipes.svg",
