@@ -157,9 +157,11 @@ class ProcessThreads:
             n_all = found = torch.get_num_threads()
             if not self._n_calls:
                 self._n_set = None
-            # What another call has set, with which new threads begin, is not the user's setting
-            if found == self._n_set:
+            # What another call has set, with which new threads begin, is not the user's setting. A
+            # thread that has called before has had its own number restored.
+            if found == self._n_set and not getattr(self._thread, "has_called", False):
                 n_all = self._n_all
+            self._thread.has_called = True
             if threads == "auto":
                 n_threads = self.contention.n_threads(n_all)
             else:

@@ -177,3 +177,19 @@ def test_a_number_that_a_thread_has_set_is_not_exceeded(four_threads: None) -> N
             with using_threads(setting):
                 assert other.submit(numbers).result() == (2, 2)
     assert torch.get_num_threads() == 4
+
+
+def test_a_number_that_a_thread_has_set_is_not_taken_for_that_of_another_call(
+    four_threads: None,
+) -> None:
+    def numbers() -> tuple[int, int]:
+        with using_threads("auto"):
+            inside = torch.get_num_threads()
+        return inside, torch.get_num_threads()
+
+    with ThreadPoolExecutor(1, initializer=torch.set_num_threads, initargs=(1,)) as other:
+        assert other.submit(numbers).result() == (1, 1)
+        torch.set_num_threads(4)
+        with using_threads(1):  # the same number
+            assert other.submit(numbers).result() == (1, 1)
+    assert torch.get_num_threads() == 4
