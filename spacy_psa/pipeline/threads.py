@@ -1,5 +1,5 @@
 """Leave cores to other processes: PyTorch's threads spin while they wait for each other, so that a
-single one that another process has displaced makes all of them wait, ten times as long as one
+single one that another process has displaced makes all of them wait, several times as long as one
 thread would take.
 
 PyTorch has a number for each of Python's threads; new ones begin with what was set last anywhere.
