@@ -12,6 +12,7 @@ from ..errors import Errors
 from .column_kinds import PLACEHOLDERS, column_values, is_counting, is_span_tags
 from .column_spans import SpanColumn
 from .columns import CSV_SEPARATORS, Row, names_columns, read_columns, split_documents
+from .formats import FORMATS
 from .lines import rereading
 from .problems import Problems, unexpected
 from .sentence import Sentence
@@ -208,9 +209,7 @@ class Layout:
 
 def unsuitable(problem: str) -> ValueError:
     """Create the error for options that do not suit a file."""
-    options = "word_column, tag_column, pos_column, layer, scheme, separator, comment, header"
-    names = {"form": "iob", "suggestion": "", "options": options}
-    return ValueError(Errors.P142.format(problem=problem, **names))
+    return FORMATS["iob"].unaccepted(problem, "layer")
 
 
 def _values(rows: Sequence[Row], index: int | None) -> list[str] | None:

@@ -70,7 +70,7 @@ def test_columns_can_be_chosen(write, text, options):
         ({"word_column": -3}, r"P142.*column -3 for word"),
         ({"word_column": 1}, r"P142.*the same column twice"),
         ({"pos_column": 0}, r"P142.*the same column twice"),
-        ({"layer": "pos"}, r"P142.*layer='pos'"),
+        ({"layer": "pos"}, r"P142.*layer='pos'.* options are: .*prefixes"),
         ({"layer": "tags", "pos_column": 0}, r"P142.*with a pos_column, not tags"),
         ({"scheme": "IOB3"}, r"P100"),
     ],
