@@ -3,8 +3,8 @@
     python -m spacy psa convert train.txt train.spacy
     python -m benchmarks.busy --data train.spacy
 
-Run it on an idle machine: it starts the other processes itself, as many as leave one core free.
-Every measurement has a process of its own, and the ways take turns.
+Run it on an idle machine: it starts the other processes itself, as many as leave one core free, or
+two for each core. Every measurement has a process of its own, and the ways take turns.
 """
 
 import argparse
@@ -26,15 +26,11 @@ from spacy.util import fix_random_seed
 from .machine import describe_machine
 
 RESULTS = Path(__file__).parent / "results"
-# The setting `threads`, and whether other processes are busy
-WAYS: dict[str, tuple[Any, bool]] = {
-    "one thread, idle": (1, False),
-    "all threads, idle": (None, False),
-    "auto, idle": ("auto", False),
-    "one thread, busy": (1, True),
-    "all threads, busy": (None, True),
-    "auto, busy": ("auto", True),
-}
+CORES = multiprocessing.cpu_count()
+# The numbers of other processes, and the settings `threads`
+OTHERS = {"idle": 0, "busy": max(1, CORES - 1), "crowded": 2 * CORES}
+SETTINGS = {"one thread": 1, "all threads": None, "auto": "auto"}
+WAYS = {f"{threads}, {others}": (threads, others) for others in OTHERS for threads in SETTINGS}
 BATCH, SECONDS = 10, 6.0
 
 
@@ -47,12 +43,12 @@ def main() -> None:
     parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.way:
-        print(json.dumps(measure(arguments.data, WAYS[arguments.way][0])))
+        print(json.dumps(measure(arguments.data, SETTINGS[WAYS[arguments.way][0]])))
         return
     found: dict[str, list[dict[str, float]]] = {way: [] for way in WAYS}
     for _ in range(arguments.repeat):
-        for way, (_, is_busy) in WAYS.items():
-            found[way].append(run(arguments.data, way, is_busy))
+        for way, (_, others) in WAYS.items():
+            found[way].append(run(arguments.data, way, OTHERS[others]))
             print(way, found[way][-1], flush=True)
     results = {
         "machine": {**describe_machine(), "threads": torch.get_num_threads()},
@@ -66,9 +62,8 @@ def main() -> None:
     (arguments.output / "busy.md").write_text(as_page(results))
 
 
-def run(data: Path, way: str, is_busy: bool) -> dict[str, float]:
+def run(data: Path, way: str, n_busy: int) -> dict[str, float]:
     """Measure in a new process, maybe beside busy ones."""
-    n_busy = max(1, multiprocessing.cpu_count() - 1) if is_busy else 0
     busy = [multiprocessing.Process(target=spin, daemon=True) for _ in range(n_busy)]
     for process in busy:
         process.start()
@@ -112,11 +107,11 @@ def measure(data: Path, threads: Any) -> dict[str, float]:
 def as_page(results: dict[str, Any]) -> str:
     """RETURNS (str): The results as Markdown."""
     machine, rates = results["machine"], results["sentences_per_second"]
-    base = rates["one thread, idle"]
     rows = [
         f"| {way} | {found['training']:.0f} | {base['training'] / found['training']:.2f} | "
         f"{found['prediction']:.0f} | {base['prediction'] / found['prediction']:.2f} |"
         for way, found in rates.items()
+        for base in [rates[f"one thread, {'crowded' if 'crowded' in way else 'idle'}"]]
     ]
     return "\n".join(
         [
@@ -124,8 +119,9 @@ def as_page(results: dict[str, Any]) -> str:
             "",
             f"The default `psa_tagger` on {machine['processor']} with {machine['cores']} cores, "
             f"medians of {results['repetitions']} runs in turns. Written by "
-            "`python -m benchmarks.busy`. Time is relative to one thread on an idle machine; "
-            "`busy` is beside other processes that leave one core free.",
+            "`python -m benchmarks.busy`. Time is relative to one thread on an idle machine, or to "
+            "one thread if it is crowded; `busy` is beside other processes that leave one core "
+            "free, `crowded` beside two for each core.",
             "",
             "| threads | training, sentences/s | time | prediction, sentences/s | time |",
             "| --- | ---: | ---: | ---: | ---: |",

@@ -21,7 +21,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock, local
-from time import monotonic
+from time import monotonic, process_time
 from typing import Literal
 
 import torch
@@ -38,11 +38,12 @@ logger = logging.getLogger("spacy_psa")
 
 Threads = Literal["auto"] | int | None
 
-# How long to count before the number of threads changes, in seconds of computation
+# How long to count before the number of threads changes, in seconds of processor time
 WINDOW = 0.2
-# How often threads are displaced per second: 30 to 70 times on an idle machine with two cores, 170
-# to 240 beside a busy process
-MANY = 120.0
+# How often threads are displaced per second of processor time: 18 to 37 times on an idle machine
+# with two cores, 250 to 265 beside busy processes, however many. (Per second of the clock, the more
+# of them there are, the rarer it is: what is seldom on a core is seldom displaced from it.)
+MANY = 100.0
 # Seconds until more threads are tried again: the first time, and at most
 FIRST_PAUSE, LAST_PAUSE = 2.0, 60.0
 
@@ -75,7 +76,7 @@ class Contention:
         return n_all if limit is None else min(n_all, limit)
 
     def observe(self, seconds: float, displaced: int, n_threads: int, n_all: int) -> None:
-        """Take note of a computation."""
+        """Take note of a computation that took so many seconds of processor time."""
         with self.lock:
             self._seconds += seconds
             self._displaced += displaced
@@ -137,7 +138,7 @@ class ProcessThreads:
         if n_all == 1:  # nothing to count or to restore
             yield
             return
-        before, start = n_displaced(), monotonic()
+        before, start = n_displaced(), process_time()
         self._thread.is_in_call = True
         try:
             yield
@@ -148,7 +149,7 @@ class ProcessThreads:
             with self._lock:
                 self._n_calls -= 1
             if threads == "auto":
-                seconds, displaced = monotonic() - start, n_displaced() - before
+                seconds, displaced = process_time() - start, n_displaced() - before
                 self.contention.observe(seconds, displaced, n_threads, n_all)
 
     def _begin(self, threads: Literal["auto"] | int) -> tuple[int, int]:

@@ -6,6 +6,8 @@ import multiprocessing
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import count
 from typing import Any
 
 import pytest
@@ -17,8 +19,8 @@ from spacy_psa.pipeline.threads import FIRST_PAUSE, LAST_PAUSE, Contention, usin
 
 from .conftest import initialized_nlp, make_adam, make_examples
 
-# Displaced threads in a second, and how long to count
-IDLE, BUSY = 70, 170
+# Displaced threads in a second of processor time
+IDLE, BUSY = 37, 250
 
 
 class Clock:
@@ -77,6 +79,20 @@ def test_short_computations_are_counted_together(clock: type[Clock]) -> None:
     for _ in range(11):
         contention.observe(0.01, 3, 4, 4)
     assert contention.n_threads(4) == 2
+
+
+def test_waiting_for_a_core_is_no_computation(
+    four_threads: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Beside many busy processes: 50 times in ten seconds of the clock, and 0.2 of processor time
+    contention = Contention()
+    monkeypatch.setattr(threads.process_threads, "contention", contention)
+    steps = {"n_displaced": count(0, 50), "process_time": count(0, 0.2), "monotonic": count(0, 10)}
+    for name, step in steps.items():
+        monkeypatch.setattr(threads, name, partial(next, step))
+    with using_threads("auto"):
+        pass
+    assert contention.limit == 2
 
 
 def test_pytorchs_number_is_never_exceeded() -> None:
