@@ -55,9 +55,10 @@ def test_labels_without_rows_have_no_probability(kind: str, backend: str) -> Non
     before = potentials(kind)
     chain, wider = (LinearChain(p, backend=backend) for p in (before, padded(before, 5)))
     assert wider.potentials.n_labels == 5
-    torch.testing.assert_close(wider.marginals[:, :3], chain.marginals, rtol=0, atol=0)
+    # But for rounding: matrices of other sizes are multiplied in another order on some processors
+    torch.testing.assert_close(wider.marginals[:, :3], chain.marginals, rtol=1e-6, atol=0)
     assert not wider.marginals[:, 3:].any()
-    torch.testing.assert_close(wider.log_partition, chain.log_partition, rtol=0, atol=0)
+    torch.testing.assert_close(wider.log_partition, chain.log_partition, rtol=1e-14, atol=0)
     torch.testing.assert_close(wider.entropy, chain.entropy)
     assert wider.argmax.tolist() == chain.argmax.tolist()
     assert wider.topk(3).labels.tolist() == chain.topk(3).labels.tolist()
