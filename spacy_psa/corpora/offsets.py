@@ -125,9 +125,16 @@ class _Aligner:
     units: str
     has_white_space: bool
 
+    @property
+    def is_utf16(self) -> bool:
+        """Whether offsets count as UTF-16 does."""
+        return self.units != "codepoints"
+
     def align(self, doc: Doc, task: Task, place: Place) -> _Placed:
         """Find the tokens of the spans. Those that are given twice are one."""
-        utf16 = None if self.units == "codepoints" else _utf16_places(task.text)
+        # Without characters of two units, offsets in UTF-16 are those of characters
+        has_others = self.is_utf16 or max(task.text, default="") > "\uffff"
+        utf16 = _utf16_places(task.text) if has_others else {}
         found = [
             None if region is None else self._aligned(doc, task.text, region, utf16, place)
             for region in task.regions
@@ -140,12 +147,12 @@ class _Aligner:
         return _Placed([span for span in unique if span[2]], left_out, None in found)
 
     def _aligned(
-        self, doc: Doc, text: str, region: Region, utf16: dict[int, int] | None, place: Place
+        self, doc: Doc, text: str, region: Region, utf16: dict[int, int], place: Place
     ) -> Span | None:
         """The tokens of a span, or those around it, without its label, if it is left out; None if
         it may be anywhere."""
         start, end = region.start, region.end
-        if utf16 is not None:
+        if self.is_utf16:
             start, end = utf16.get(start, -1), utf16.get(end, -1)
         part = text[start:end] if 0 <= start < end <= len(text) else None
         if part is None or not _alike(part, region.text):
@@ -167,15 +174,16 @@ class _Aligner:
             self.problems.note("spans with white space at their ends, which was removed")
         span = doc.char_span(start, end)
         around = span or doc.char_span(start, end, alignment_mode="expand")
-        if span is None and utf16 is None and _in_utf16(doc, region) is not None:
+        other = None if self.is_utf16 else _in_utf16(doc, region, utf16)
+        if span is None and other is not None:
             problem = (
                 f"the characters {region.start} to {region.end} are {part!r}, which begins or ends "
                 "within a token, but would not in UTF-16"
             )
             self._report(Errors.P188, place, problem, units=self.units)
             return None
-        if span is not None and utf16 is None and region.text is None:
-            self._note_utf16(doc, region, span, place)
+        if span is not None and other is not None and region.text is None:
+            self._note_utf16(span, other, place)
         if span is None and self.mode != "strict":
             span = doc.char_span(start, end, alignment_mode=self.mode)
             if span is not None:
@@ -197,11 +205,10 @@ class _Aligner:
             return (around.start, around.end, "") if around else None
         return span.start, span.end, region.label
 
-    def _note_utf16(self, doc: Doc, region: Region, span: TokenSpan, place: Place) -> None:
+    def _note_utf16(self, span: TokenSpan, other: TokenSpan, place: Place) -> None:
         """Note a span that would be another one in UTF-16. Where tokens are characters, as in
         Chinese, both begin and end with tokens, so that nothing else tells which is meant."""
-        other = _in_utf16(doc, region) if max(doc.text) > "\uffff" else None
-        if other is not None and other.text != span.text:
+        if other.text != span.text:
             what = "spans that would be others in UTF-16 (units=utf16)"
             first = f"in line {place} of {self.path.name}: {span.text!r}, or {other.text!r}"
             self.problems.note(what, first=first)
@@ -240,9 +247,8 @@ def _utf16_places(text: str) -> dict[int, int]:
     return {offset: i for i, offset in enumerate(units)}
 
 
-def _in_utf16(doc: Doc, region: Region) -> TokenSpan | None:
+def _in_utf16(doc: Doc, region: Region, utf16: dict[int, int]) -> TokenSpan | None:
     """The tokens of a span if its offsets count as UTF-16 does; None if it is not aligned."""
-    utf16 = _utf16_places(doc.text)
     start, end = utf16.get(region.start, -1), utf16.get(region.end, -1)
     return doc.char_span(start, end) if min(start, end) >= 0 else None
 
