@@ -14,12 +14,10 @@ from ..errors import Errors
 # Of a transformer whose positions are not limited
 MAX_PIECES = 512
 # What the folder of one must have, and the names of the files; large weights are in parts
+WEIGHTS = ["model.safetensors", "pytorch_model.bin"]
 NEEDED = {
     "config.json": ["config.json"],
-    "weights (model.safetensors or pytorch_model.bin)": [
-        "model.safetensors*",
-        "pytorch_model.bin*",
-    ],
+    f"weights ({' or '.join(WEIGHTS)})": [f"{name}*" for name in WEIGHTS],
 }
 TOKENIZERS = ["tokenizer.json", "vocab.*", "*.model"]
 # How long the hub may take to answer, in seconds
@@ -147,9 +145,24 @@ def _check_folder(name: str) -> None:
         except SafetensorError as err:
             problem = f"{file.name} is damaged ({err})"
             raise ValueError(Errors.P196.format(path=name, problem=problem)) from err
-    for index in folder.glob("*.index.json"):
+    # The weights that are loaded: the first of these. Others may lack files.
+    for weights in WEIGHTS:
+        index = folder / f"{weights}.index.json"
+        if index.is_file() and not (folder / weights).is_file():
+            _check_parts(name, index)
+        if index.is_file() or (folder / weights).is_file():
+            return
+
+
+def _check_parts(name: str, index: Path) -> None:
+    """Check that all files of weights in an index are there."""
+    try:
         parts = {*json.loads(index.read_text(encoding="utf8"))["weight_map"].values()}
-        absent = sorted(part for part in parts if not (folder / part).is_file())
-        if absent:
-            problem = f"of its {len(parts)} files of weights, {', '.join(absent)} is not there"
-            raise ValueError(Errors.P196.format(path=name, problem=problem))
+    except (KeyError, TypeError, ValueError, AttributeError) as err:
+        raise ValueError(
+            Errors.P196.format(path=name, problem=f"{index.name} is damaged ({err})")
+        ) from err
+    absent = sorted(part for part in parts if not (index.parent / part).is_file())
+    if absent:
+        problem = f"of its {len(parts)} files of weights, {', '.join(absent)} is not there"
+        raise ValueError(Errors.P196.format(path=name, problem=problem))

@@ -472,13 +472,14 @@ def test_the_comments_on_roles_are_about_what_is_there(bert: Path) -> None:
             ["--target", "ents", "--transformer", "{parts}"],
             "P196.*of its 2 files of weights, model-00002-of-00002.safetensors is not there",
         ),
+        (["--target", "ents", "--transformer", "{index}"], "P196.*index.json is damaged"),
     ],
 )
 def test_what_does_not_go_together_or_is_not_there(
     bert: Path, tmp_path: Path, options: list[str], message: str
 ) -> None:
     made = ("empty", "bare", "broken", "alone", "light")
-    copies = {name: tmp_path / name for name in ("cut", "parts")}
+    copies = {name: tmp_path / name for name in ("cut", "parts", "index")}
     folders = {"bert": bert, **copies, **{name: tmp_path / name for name in made}}
     for name in made:
         folders[name].mkdir()
@@ -493,6 +494,10 @@ def test_what_does_not_go_together_or_is_not_there(
     (folders["parts"] / "model.safetensors").rename(folders["parts"] / parts[0])
     index = {"weight_map": dict(zip("ab", parts, strict=True))}
     (folders["parts"] / "model.safetensors.index.json").write_text(json.dumps(index))
+    (folders["index"] / "model.safetensors").rename(
+        folders["index"] / "model.safetensors.index.json"
+    )
+    (folders["index"] / "model.safetensors.index.json").write_text("[]")
     (folders["bare"] / "notes.txt").write_text("")
     (folders["broken"] / "config.json").write_text("{")
     filled = [option.format(**folders) for option in options]
@@ -501,6 +506,14 @@ def test_what_does_not_go_together_or_is_not_there(
     printed = " ".join(plain(result.output).split())
     assert re.search(message, printed) and "protobuf" not in printed
     assert not (tmp_path / "x.cfg").exists()
+
+
+def test_an_index_of_other_weights_may_lack_files(bert: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(bert, tmp_path / "bert")
+    index = folder / "pytorch_model.bin.index.json"
+    index.write_text(json.dumps({"weight_map": {"a": "pytorch_model-00001-of-00002.bin"}}))
+    options = ["--system", "psa", "--target", "ents", "--transformer", folder]
+    succeed("psa", "init-config", tmp_path / "x.cfg", *options)
 
 
 @pytest.mark.parametrize("pattern", ["*.safetensors", "*vocab*|tokenizer*"])
