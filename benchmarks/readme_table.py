@@ -86,7 +86,7 @@ def score(runs: list[Result]) -> str:
 def about_accuracy(runs: list[Result]) -> str:
     """RETURNS (str): A sentence or two on how the scores were measured."""
     n = len({run["seed"] for run in runs})
-    seeds = f"the mean of {n} seeds with their range, or one seed" if n > 1 else "1 seed"
+    seeds = f"the mean of up to {n} seeds, with their range" if n > 1 else "1 seed"
     places = " or ".join(sorted({run["machine"]["processor"].split(" (")[0] for run in runs}))
     text = (
         f"[Accuracy](benchmarks/results/recipes/recipes.md): {seeds}, the same pretrained vectors "

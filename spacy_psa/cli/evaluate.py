@@ -166,7 +166,8 @@ def warn_of_other_tokens(nlp: Language, gold: Sequence[Doc], model: str, data: s
     others, n_words = list[str](), 0
     # spaCy does not tokenize the others in training either
     for doc in (doc for doc in gold if not doc.has_unknown_spaces):
-        tokens = {(token.idx, len(token)) for token in nlp.make_doc(doc.text)}
+        # `nlp.make_doc` would limit the length of the text
+        tokens = {(token.idx, len(token)) for token in nlp.tokenizer(doc.text)}
         others += [token.text for token in doc if (token.idx, len(token)) not in tokens]
         n_words += len(doc)
     if len(others) > MANY_OTHERS * n_words:

@@ -13,7 +13,12 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from spacy_psa.cli._predictions import System, choose_layers
-from spacy_psa.cli.evaluate import N_ERRORS, evaluate_files, find_vocabulary
+from spacy_psa.cli.evaluate import (
+    N_ERRORS,
+    evaluate_files,
+    find_vocabulary,
+    warn_of_other_tokens,
+)
 from spacy_psa.evaluation.layers import layers_of
 
 from ..evaluation.helpers import doc_with
@@ -248,6 +253,14 @@ def test_a_tokenizer_with_other_words_is_warned_of(
     evaluate_files(str(pipeline), [save("words", doc_with(words, ents=ents))], n_resamples=5)
     evaluate_files(str(pipeline), [gold], n_resamples=5)
     assert not [warning for warning in recwarn if "W454" in str(warning.message)]
+
+
+def test_the_text_of_which_words_are_compared_may_be_long() -> None:
+    nlp = spacy.blank("en")
+    nlp.max_length = 10
+    doc = Doc(nlp.vocab, words=["(Ann)"] * 20, spaces=[True] * 20)
+    with pytest.warns(UserWarning, match="W454"):
+        warn_of_other_tokens(nlp, [doc], "model", "data")
 
 
 def fail(*arguments: object) -> str:
